@@ -1,0 +1,278 @@
+// Package api is the words that hb-rest, the bridge and its other callers
+// exchange: the JSON bodies of /hello and /wrap/*, the header names, and the
+// proof by which the daemon shows who it is.
+//
+// It knows no wrapper and no recipe: documents, arguments and records pass
+// through as raw JSON, so that numbers keep their digits. Start with
+// [RunRequest] and [RunResult]; docs/api.md describes each route.
+package api
+
+import "encoding/json"
+
+// Header names of the bridge.
+const (
+	HeaderVersion     = "X-HB-Version"       // both sides send their version
+	HeaderRevision    = "X-HB-Revision"      // the store's revision, on every answer of /wrap/*
+	HeaderLegacyToken = "X-Kuang-Wrap-Token" // accepted beside Authorization: Bearer
+)
+
+// Limits of the bridge.
+const (
+	MaxBody     = 8 << 20 // bytes of a request body: a 5 MB sample and its escapes
+	MaxPagesCap = 25      // hard maximum of max_pages
+)
+
+// Formats of a result.
+const (
+	FormatMarkdown = "markdown"
+	FormatJSON     = "json"
+	FormatBoth     = "both"
+)
+
+// Hello answers GET /hello.
+type Hello struct {
+	Proof   string `json:"proof"` // see Proof
+	Version string `json:"version"`
+}
+
+// Status answers GET /wrap/status.
+type Status struct {
+	OK           bool   `json:"ok"`
+	Version      string `json:"version"`
+	PID          int    `json:"pid"`
+	Address      string `json:"address"`
+	Home         string `json:"home"`
+	TokenFile    string `json:"tokenFile"`
+	StartedAt    string `json:"startedAt"` // RFC 3339, UTC
+	Wrappers     int    `json:"wrappers"`
+	Damaged      int    `json:"damaged"` // stored records that cannot be read
+	Revision     uint64 `json:"revision"`
+	AllowPrivate bool   `json:"allowPrivate"`
+	AllowHTTP    bool   `json:"allowHttp"`
+	CallTimeout  int64  `json:"callTimeoutMs"`
+}
+
+// Manifest answers GET /wrap/manifest.
+type Manifest struct {
+	Revision uint64          `json:"revision"`
+	Wrappers []ManifestEntry `json:"wrappers"` // by id
+}
+
+// A ManifestEntry is what a list shows of one wrapper.
+type ManifestEntry struct {
+	ID           string   `json:"id"`
+	Name         string   `json:"name"`
+	Description  string   `json:"description,omitempty"`
+	Method       string   `json:"method"`            // the default one
+	Methods      []string `json:"methods,omitempty"` // when there are several
+	Host         string   `json:"host"`
+	Required     []string `json:"required"` // names of required arguments
+	Secret       string   `json:"secret,omitempty"`
+	Mutating     bool     `json:"mutating"`
+	ExposeAsTool bool     `json:"exposeAsTool"`
+	Verified     string   `json:"verified,omitempty"` // RFC 3339; empty: never
+	Damaged      string   `json:"damaged,omitempty"`  // why the record cannot be read; then only ID is set
+}
+
+// SecretList answers GET /wrap/secrets. It never holds a value.
+type SecretList struct {
+	Secrets   []Secret `json:"secrets"`
+	Available bool     `json:"available"`
+	Reason    string   `json:"reason,omitempty"` // why not available
+}
+
+// A Secret is what an agent may know of a credential.
+type Secret struct {
+	Name         string   `json:"name"`
+	Headers      []string `json:"headers"`
+	AllowedHosts []string `json:"allowedHosts"`
+}
+
+// RunRequest is the body of POST /wrap/run.
+type RunRequest struct {
+	ID       string          `json:"id"`
+	Args     json.RawMessage `json:"args,omitempty"`      // an object; absent or null reads as {}
+	Format   string          `json:"format,omitempty"`    // empty: everything
+	MaxPages *int            `json:"max_pages,omitempty"` // 1 to MaxPagesCap; maxPages is accepted too
+}
+
+// TestRequest is the body of POST /wrap/test: a dry run by default, a rendered
+// sample when Sample is given, a live call without saving when DryRun is false.
+type TestRequest struct {
+	ID       string          `json:"id,omitempty"`
+	Wrapper  json.RawMessage `json:"wrapper,omitempty"` // inline document instead of ID
+	Args     json.RawMessage `json:"args,omitempty"`
+	Sample   json.RawMessage `json:"sample,omitempty"` // any JSON value, or a string that holds one
+	DryRun   *bool           `json:"dryRun,omitempty"` // nil: true
+	Format   string          `json:"format,omitempty"`
+	MaxPages *int            `json:"maxPages,omitempty"` // max_pages is accepted too
+}
+
+// DeriveRequest is the body of POST /wrap/derive.
+type DeriveRequest struct {
+	Sample      json.RawMessage `json:"sample,omitempty"`
+	URL         string          `json:"url,omitempty"`
+	ID          string          `json:"id,omitempty"`
+	Name        string          `json:"name,omitempty"` // becomes the recipe's title
+	Description string          `json:"description,omitempty"`
+	MaxFields   *int            `json:"max_fields,omitempty"` // 1 to 20; maxFields is accepted too
+}
+
+// DeriveResult answers POST /wrap/derive.
+type DeriveResult struct {
+	OK       bool            `json:"ok"`
+	Source   string          `json:"source"` // "sample", or the URL
+	Recipe   json.RawMessage `json:"recipe"`
+	Warnings []string        `json:"warnings,omitempty"`
+}
+
+// ChangeRequest is the body of POST /wrap/wrappers.
+type ChangeRequest struct {
+	Action  string          `json:"action"` // create, update, delete, get
+	ID      string          `json:"id,omitempty"`
+	Wrapper json.RawMessage `json:"wrapper,omitempty"`
+}
+
+// ChangeResult answers POST /wrap/wrappers.
+type ChangeResult struct {
+	OK       bool            `json:"ok"`
+	ID       string          `json:"id"`
+	Wrapper  json.RawMessage `json:"wrapper,omitempty"` // as stored; absent after delete
+	Revision uint64          `json:"revision"`
+	Warnings []Warning       `json:"warnings,omitempty"`
+}
+
+// A Warning is something suspicious in an accepted document.
+type Warning struct {
+	Field   string `json:"field,omitempty"`
+	Code    string `json:"code"`
+	Message string `json:"message"`
+	Hint    string `json:"hint,omitempty"`
+}
+
+// WrapperRef names the wrapper a result belongs to.
+type WrapperRef struct {
+	ID   string `json:"id"`
+	Name string `json:"name"`
+}
+
+// Request is the request as it was, or would be, sent: redacted.
+type Request struct {
+	Method  string          `json:"method"`
+	URL     string          `json:"url"`
+	Headers json.RawMessage `json:"headers"`        // object, in order
+	Body    json.RawMessage `json:"body,omitempty"` // as sent
+}
+
+// Meta is the recipe's account of a rendering.
+type Meta struct {
+	Mode        string   `json:"mode"`
+	Selected    int      `json:"selected"`
+	Rendered    int      `json:"rendered"`
+	Truncated   bool     `json:"truncated"`
+	Reason      string   `json:"reason,omitempty"`
+	Shown       *int     `json:"shown,omitempty"`
+	EmptyFields []string `json:"emptyFields,omitempty"`
+	Warnings    []string `json:"warnings,omitempty"`
+}
+
+// Paging is the account of a paginated run.
+type Paging struct {
+	Pages   int    `json:"pages"`
+	Cap     int    `json:"cap"`
+	Items   int    `json:"items"`
+	Total   *int64 `json:"total,omitempty"`
+	More    bool   `json:"more"`
+	Stopped string `json:"stopped"`
+	Error   *Short `json:"error,omitempty"`
+}
+
+// Indexed is the account of the local index.
+type Indexed struct {
+	Documents int    `json:"documents"`
+	Error     *Short `json:"error,omitempty"`
+}
+
+// Short is an error inside a successful result.
+type Short struct {
+	Code      string `json:"code"`
+	Status    int    `json:"status,omitempty"`
+	Retryable bool   `json:"retryable"`
+	Message   string `json:"message,omitempty"`
+}
+
+// RunResult answers POST /wrap/run and the sample and live forms of
+// POST /wrap/test. A failed run is an Error with HTTP status 200.
+type RunResult struct {
+	OK         bool            `json:"ok"`
+	Status     *int            `json:"status"` // upstream status; null for a sample
+	DurationMs int64           `json:"durationMs"`
+	Wrapper    WrapperRef      `json:"wrapper"`
+	Markdown   *string         `json:"markdown,omitempty"` // absent for format json
+	Records    json.RawMessage `json:"records,omitempty"`  // array; absent for format markdown
+	Meta       Meta            `json:"meta"`
+	Paging     *Paging         `json:"paging,omitempty"`
+	Indexed    *Indexed        `json:"indexed,omitempty"`
+	Request    *Request        `json:"request,omitempty"` // absent for a sample
+	Warnings   []Warning       `json:"warnings,omitempty"`
+}
+
+// Plan answers a dry run: the exact request, nothing sent.
+type Plan struct {
+	OK      bool            `json:"ok"`
+	DryRun  bool            `json:"dryRun"` // always true
+	Wrapper WrapperRef      `json:"wrapper"`
+	Args    json.RawMessage `json:"args"` // with defaults filled in
+	Request Request         `json:"request"`
+	Secret  string          `json:"secret,omitempty"` // name of the credential that would be attached
+	// Mutating says whether the call counts as a write.
+	Mutating bool      `json:"mutating"`
+	Refused  []Refusal `json:"refused,omitempty"` // what would stop a real call now
+	Warnings []Warning `json:"warnings,omitempty"`
+}
+
+// A Refusal is a reason why a real call would not be sent.
+type Refusal struct {
+	Code    string `json:"code"`
+	Field   string `json:"field,omitempty"`
+	Message string `json:"message"`
+	Hint    string `json:"hint,omitempty"`
+}
+
+// TestResult is either a Plan or a RunResult.
+type TestResult struct {
+	Plan *Plan
+	Run  *RunResult
+}
+
+// MarshalJSON writes the one that is set.
+func (t TestResult) MarshalJSON() ([]byte, error) {
+	if t.Plan != nil {
+		return json.Marshal(t.Plan)
+	}
+	return json.Marshal(t.Run)
+}
+
+// Error is the body of every failure.
+type Error struct {
+	OK           bool        `json:"ok"` // always false
+	Code         string      `json:"code"`
+	Status       *int        `json:"status"` // upstream status
+	Field        *string     `json:"field"`
+	Retryable    bool        `json:"retryable"`
+	Hint         string      `json:"hint"`
+	Message      string      `json:"message"`
+	RetryAfterMs int64       `json:"retryAfterMs,omitempty"`
+	Details      []Detail    `json:"details"`
+	Wrapper      *WrapperRef `json:"wrapper,omitempty"`
+	Request      *Request    `json:"request,omitempty"`
+	DurationMs   int64       `json:"durationMs,omitempty"`
+}
+
+// A Detail is one problem of a refused document.
+type Detail struct {
+	Field   string `json:"field"`
+	Code    string `json:"code"`
+	Message string `json:"message"`
+	Hint    string `json:"hint,omitempty"`
+}

@@ -1,0 +1,148 @@
+package fault
+
+import "sort"
+
+// An Entry is one row of the catalogue.
+type Entry struct {
+	Code      Code
+	Group     string // heading in docs/errors.md
+	HTTP      int    // status of the bridge's answer; 0 for codes made by hb-rest itself
+	Retryable bool   // default; the place that knows the cause may change it
+	When      string // for docs/errors.md
+	Hint      string // one or two imperative sentences, at most MaxHint characters
+}
+
+// Groups in the order of docs/errors.md.
+const (
+	groupBridge   = "Bridge and transport"
+	groupDocument = "Wrappers, recipes, arguments"
+	groupPolicy   = "Policy (outbound)"
+	groupSecret   = "Secrets"
+	groupUpstream = "Upstream"
+	groupResponse = "Response"
+	groupDerive   = "Derive and Cortex"
+)
+
+// catalogue is the one table of codes. A hint names only commands that exist;
+// a test runs each of them with --help.
+var catalogue = []Entry{
+	{"UNAUTHORIZED", groupBridge, 401, false, "The bridge token is missing, wrong or from an earlier start of the daemon.", "The token is renewed at every start of hbrestd: point HB_WRAP_TOKEN_FILE at the token file that `hbrestd status` prints, or restart `hbrestd run`."},
+	{"FORBIDDEN_ORIGIN", groupBridge, 403, false, "The Host header is not the loopback bridge, or a browser header (Origin, Referer, Sec-Fetch-Site) is present: a web page is calling.", "Call the bridge only from hb-rest or curl, as http://127.0.0.1 and without browser headers."},
+	{"ROUTE_NOT_FOUND", groupBridge, 404, false, "No such route.", "Update hb-rest and hbrestd to the same version."},
+	{"METHOD_NOT_ALLOWED", groupBridge, 405, false, "The route exists, but not with this HTTP method.", "Use the method that docs/api.md gives for the route. Credentials are read-only here: only a person writes them."},
+	{"BAD_JSON", groupBridge, 400, false, "The request body is not one JSON document.", "Send one JSON object."},
+	{"BAD_REQUEST", groupBridge, 400, false, "The body is JSON, but a member is missing, unknown or of the wrong type.", "Fix the named field; docs/api.md lists the members of each route."},
+	{"BODY_TOO_LARGE", groupBridge, 413, false, "The request body is over the bridge's own limit.", "Send a smaller body."},
+	{"UNSUPPORTED_MEDIA_TYPE", groupBridge, 415, false, "A POST without Content-Type: application/json.", "Send Content-Type: application/json."},
+	{"BUSY", groupBridge, 503, true, "Too many calls at once.", "Repeat the call in a moment."},
+	{"SHUTTING_DOWN", groupBridge, 503, true, "The daemon is stopping.", "Start it again with `hbrestd run`, then repeat the call."},
+	{"INTERNAL", groupBridge, 500, false, "A bug in hbrestd or hb-rest; the message carries the id of the log line.", "Report the id; the daemon's log has a line with it."},
+	{"BRIDGE_UNREACHABLE", groupBridge, 0, true, "hb-rest found no daemon at the bridge's address.", "Start the daemon: ask a person to run `hbrestd run`, then repeat the call."},
+	{"BRIDGE_TIMEOUT", groupBridge, 0, true, "The daemon did not answer in HB_WRAP_TIMEOUT_MS.", "For a read, repeat the call. For a write, check first whether it took effect."},
+	{"TOKEN_FILE_MISSING", groupBridge, 0, true, "No token file in HB_WRAP_TOKEN_FILE or the default places, or it is not safe to use (mode, owner, symbolic link, content).", "Start the daemon with `hbrestd run`; `hbrestd status` prints the token file to put into HB_WRAP_TOKEN_FILE."},
+	{"BRIDGE_BAD_ANSWER", groupBridge, 0, false, "What answers on the bridge's port could not prove that it is hbrestd, or did not answer as the bridge does.", "Another program holds the port. Run `hbrestd status`, and give the daemon a free port with HB_WRAP_ADDR."},
+
+	{"WRAPPER_NOT_FOUND", groupDocument, 404, false, "No wrapper has this id; near ids are named.", "Call wrap_list to see the saved ids."},
+	{"WRAPPER_EXISTS", groupDocument, 409, false, "Create with an id that is taken (ids are compared without case).", "Call wrap_update to replace it, or choose another id."},
+	{"WRAPPER_INVALID", groupDocument, 422, false, "The wrapper document has problems; each is a detail.", "Fix the named fields and send the whole document again."},
+	{"WRAPPER_UNREADABLE", groupDocument, 422, false, "The stored record is damaged. Listing marks it, reading and running it fail, the others are not affected.", "Save it again with wrap_update, or remove it with wrap_delete."},
+	{"AUDIT_FAILED", groupDocument, 500, true, "The intent row could not be written; nothing was sent.", "Check free disk space, then repeat the call; `hbrestd status` shows the daemon's state."},
+	{"CALL_DEADLINE", groupDocument, 200, true, "The call's own deadline ended it before any page was complete.", "Ask for fewer pages or items."},
+	{"CALL_CANCELLED", groupDocument, 200, true, "The caller went away before the answer came.", "Repeat the call if the answer is still needed."},
+	{"STORE_FAILED", groupDocument, 500, true, "The store could not be read or written (disk full, permissions).", "Check free disk space and permissions of the directory that `hbrestd status` prints, then repeat the call."},
+	{"ARGS_INVALID", groupDocument, 422, false, "The arguments do not fit the wrapper's input schema; each problem is a detail.", "Fix the named arguments; wrap_get shows the schema."},
+	{"MAX_PAGES_INVALID", groupDocument, 422, false, "max_pages is not a whole number from 1 to 25.", "Use a whole number from 1 to 25."},
+	{"FORMAT_INVALID", groupDocument, 422, false, "format is not markdown, json or both.", "Use markdown, json or both."},
+	{"SAMPLE_INVALID", groupDocument, 422, false, "The sample given to wrap_test is not JSON.", "Send the sample as a JSON value, or as a string that holds one."},
+
+	{"POLICY_SCHEME", groupPolicy, 200, false, "The URL is not http or https, or it is plain http, which is off by default.", "Use https. Plain http works only where a person started the daemon with HB_WRAP_ALLOW_HTTP=1."},
+	{"POLICY_PRIVATE_ADDRESS", groupPolicy, 200, false, "The host is, or resolves to, a loopback, private, link-local, metadata or other special address.", "Use a public host. Private hosts work only where a person started the daemon with HB_WRAP_ALLOW_PRIVATE=1; metadata addresses never do."},
+	{"POLICY_URL", groupPolicy, 200, false, "The URL has user information, no host, a number-shaped host, a forbidden port or control characters after the arguments were filled in.", "Fix the wrapper's request.url, or the argument that became part of it."},
+	{"POLICY_REDIRECT", groupPolicy, 200, false, "More than five redirects, or one that fails the policy or goes from https to http.", "Put the final URL into the wrapper's request.url."},
+	{"POLICY_REQUEST_TOO_LARGE", groupPolicy, 200, false, "The URL or body is over the limit once the arguments are filled in.", "Send smaller arguments, or split the call."},
+
+	{"AUTH_REQUIRED", groupSecret, 200, false, "The API answered 401, or 403 with a credential attached.", "The API wants a credential. A person must add one; then the wrapper names it in request.auth."},
+	{"SECRET_NOT_FOUND", groupSecret, 200, false, "request.auth names a credential that does not exist.", "Call wrap_secret_list to see the names. Only a person can add a credential."},
+
+	{"UPSTREAM_BAD_REQUEST", groupUpstream, 200, false, "Status 400, 411, 414, 415 or 431.", "Compare the dry run (wrap_test) with the API's documentation."},
+	{"UPSTREAM_PAYMENT_REQUIRED", groupUpstream, 200, false, "Status 402.", "The API wants payment or more quota; tell a person."},
+	{"UPSTREAM_FORBIDDEN", groupUpstream, 200, false, "Status 403 without a credential, or 451.", "The API refuses this call to everyone or to callers without a credential; tell a person."},
+	{"UPSTREAM_NOT_FOUND", groupUpstream, 200, false, "Status 404 or 410.", "Check the ids in args; the endpoint may have moved."},
+	{"UPSTREAM_METHOD", groupUpstream, 200, false, "Status 405 or 501.", "The API does not offer the wrapper's method at this URL."},
+	{"UPSTREAM_NOT_ACCEPTABLE", groupUpstream, 200, false, "Status 406.", "Set the header Accept: application/json in the wrapper."},
+	{"UPSTREAM_CONFLICT", groupUpstream, 200, false, "Status 409, 412, 423 or 428.", "Read the current state first, then repeat the call with fresh values."},
+	{"UPSTREAM_UNPROCESSABLE", groupUpstream, 200, false, "Status 413 or 422.", "Change what the API's message names, then repeat the call."},
+	{"UPSTREAM_RATE_LIMITED", groupUpstream, 200, true, "Status 429, or 403 with rate-limit headers.", "Wait, then repeat the call; ask for fewer pages."},
+	{"UPSTREAM_CLIENT_ERROR", groupUpstream, 200, false, "Any other 4xx; 408 and 425 are retryable.", "Compare the dry run (wrap_test) with the API's documentation."},
+	{"UPSTREAM_SERVER_ERROR", groupUpstream, 200, true, "Status 500 or another 5xx; not retryable for POST and PATCH.", "The API failed. For a write, check whether it took effect before repeating it."},
+	{"UPSTREAM_UNAVAILABLE", groupUpstream, 200, true, "Status 502, 503, 504 or 52x; for POST and PATCH only 503 is retryable.", "The API is not available now. For a write, check whether it took effect before repeating it."},
+	{"UPSTREAM_REDIRECT", groupUpstream, 200, false, "A 3xx without a usable Location, 304, or a redirect of a write that is not followed.", "Put the final URL into the wrapper's request.url."},
+	{"UPSTREAM_REPORTED_ERROR", groupUpstream, 200, false, "A 2xx answer whose recipe's error path has a value.", "Change what the API's message names, then repeat the call."},
+	{"UPSTREAM_TIMEOUT", groupUpstream, 200, true, "No complete answer within timeoutMs; not retryable for a write that was sent.", "For a read, repeat the call. A write may have been applied: check before repeating it."},
+	{"UPSTREAM_DNS", groupUpstream, 200, true, "The host name could not be resolved.", "Check the host in the wrapper's request.url."},
+	{"UPSTREAM_CONNECT", groupUpstream, 200, true, "Connection refused, unreachable, or reset before an answer.", "Check that the API is up; then repeat the call."},
+	{"UPSTREAM_TLS", groupUpstream, 200, false, "The certificate is expired, for another host, or of an unknown issuer.", "A person must check the API's certificate or the host in request.url."},
+	{"UPSTREAM_PROTOCOL", groupUpstream, 200, false, "The answer is not HTTP, or its header is too large.", "Check the scheme and port in the wrapper's request.url."},
+
+	{"RESPONSE_TOO_LARGE", groupResponse, 200, false, "The answer is over 5 MB after decompression.", "Ask for fewer items or a smaller page."},
+	{"RESPONSE_NOT_JSON", groupResponse, 200, false, "The answer is not JSON; the message gives its content type and the byte where reading stopped.", "Check that the URL is the API's JSON endpoint; set Accept: application/json."},
+	{"RESPONSE_ENCODING", groupResponse, 200, false, "Invalid UTF-8, or an unknown charset or content encoding.", "The API must answer in UTF-8 or in the charset that it declares."},
+	{"RESPONSE_EMPTY", groupResponse, 200, false, "Status 200 without a body where JSON was expected.", "Check the URL; if no content is the normal answer, the API should send status 204."},
+	{"RESPONSE_INCOMPLETE", groupResponse, 200, true, "The connection ended before the announced length; not retryable for a write.", "For a read, repeat the call."},
+	{"RESPONSE_TOO_DEEP", groupResponse, 200, false, "The JSON is nested over 200 levels deep.", "Ask the API for a flatter answer."},
+
+	{"DERIVE_NO_INPUT", groupDerive, 422, false, "Neither or both of sample and url.", "Send either sample (any JSON value) or url."},
+	{"DERIVE_SAMPLE_NOT_JSON", groupDerive, 422, false, "The sample is a string that does not hold JSON.", "Send the sample as a JSON value, or as a string that holds one."},
+	{"DERIVE_NOTHING", groupDerive, 422, false, "Nothing to show in it, such as [], {} or null, or no shape this version recognises.", "Send a sample with at least one item, or write the recipe by hand."},
+	{"DERIVE_MAX_FIELDS", groupDerive, 422, false, "max_fields is not a whole number from 1 to 20.", "Use a whole number from 1 to 20."},
+	{"CORTEX_UNAVAILABLE", groupDerive, 200, true, "The local index is not available; the call's own result is complete.", "Use the result as it is; it was not indexed."},
+}
+
+var byCode = func() map[Code]Entry {
+	m := make(map[Code]Entry, len(catalogue))
+	for _, e := range catalogue {
+		m[e.Code] = e
+	}
+	return m
+}()
+
+// Lookup finds the catalogue's row of a code.
+func Lookup(c Code) (Entry, bool) {
+	e, ok := byCode[c]
+	return e, ok
+}
+
+// Catalogue returns every code in the order of docs/errors.md.
+func Catalogue() []Entry { return append([]Entry(nil), catalogue...) }
+
+// DetailCodes are the codes that occur only inside details, by group.
+func DetailCodes() map[string][]Code {
+	return map[string][]Code{
+		"general":      {"REQUIRED", "TYPE", "UNKNOWN_FIELD", "ENUM", "TOO_LONG", "TOO_SHORT", "TOO_MANY", "TOO_FEW", "RANGE", "PATTERN", "DUPLICATE", "VERSION_UNSUPPORTED", "ID_INVALID", "NOT_SUPPORTED"},
+		"request":      {"URL_INVALID", "URL_SCHEME", "URL_USERINFO", "METHOD_UNKNOWN", "BODY_NOT_ALLOWED", "BODY_TYPE", "QUERY_STYLE", "RATE_INVALID", "HEADER_INVALID", "TIMEOUT_RANGE", "CREDENTIAL_HEADER", "CREDENTIAL_QUERY", "PLACEHOLDER_UNKNOWN", "PLACEHOLDER_SYNTAX", "RAW_OUTSIDE_URL", "PLACEHOLDER_IN_HOST"},
+		"input schema": {"SCHEMA_KEYWORD", "SCHEMA_TYPE", "SCHEMA_DEFAULT", "PATTERN_INVALID", "SCHEMA_TOO_DEEP"},
+		"recipe":       {"PATH_SYNTAX", "PATH_ROOT", "PATH_TOO_LONG", "FORMAT_UNKNOWN", "OPTION_NOT_FOR_FORMAT", "OPTION_VALUE", "MODE_UNKNOWN", "NEEDS_FIELDS", "TEMPLATE_SYNTAX", "TEMPLATE_MODE", "LIMIT_RANGE", "PAGING_TYPE", "PAGING_KEY", "PAGING_MODE", "INDEX_UNKNOWN"},
+		"arguments":    {"PATH_SEGMENT", "CONTROL_CHARACTER", "NULL_NOT_ALLOWED", "METHOD_NOT_OFFERED"},
+	}
+}
+
+// HTTPStatus is the status of the bridge's answer: 200 when the bridge did its
+// part and the outcome is a failure, 4xx when the call or a document in it is
+// wrong, 5xx when the bridge itself failed or cannot serve now. Codes that
+// hb-rest makes, and unknown ones, are 500 here: the bridge never sends them.
+func (c Code) HTTPStatus() int {
+	if e, ok := byCode[c]; ok && e.HTTP != 0 {
+		return e.HTTP
+	}
+	return 500
+}
+
+// Codes returns all top-level codes, sorted.
+func Codes() []Code {
+	var cs []Code
+	for _, e := range catalogue {
+		cs = append(cs, e.Code)
+	}
+	sort.Slice(cs, func(i, j int) bool { return cs[i] < cs[j] })
+	return cs
+}
