@@ -1,0 +1,17 @@
+package api
+
+import "time"
+
+// A CallError is a failed call with what is known of its request. Err is a
+// *fault.Error; the bridge writes all of it into one Error body.
+type CallError struct {
+	Err      error
+	Wrapper  *WrapperRef
+	Request  *Request // redacted; nil when none was built
+	Duration time.Duration
+}
+
+func (e *CallError) Error() string { return e.Err.Error() }
+
+// Unwrap returns Err.
+func (e *CallError) Unwrap() error { return e.Err }
