@@ -1,0 +1,273 @@
+package recipe
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// Limits of a template.
+const (
+	maxTemplateChars        = 10_000
+	maxTemplatePlaceholders = 100
+)
+
+// A Template is Markdown of the recipe's author with placeholders that are
+// filled once from an item: {{path}}, {{path|format}} and {{field:Label}}. Make
+// one with ParseTemplate; it is immutable and safe for concurrent use.
+type Template struct {
+	source string
+	parts  []templatePart
+}
+
+// A templatePart is either a stretch of the author's text or one placeholder.
+type templatePart struct {
+	text   string // the author's Markdown; "" for a placeholder
+	hole   bool
+	path   Path   // of {{path}} and {{path|format}}
+	label  string // of {{field:Label}}; "" otherwise
+	format Kind
+	spot   templateSpot
+}
+
+// A templateSpot says what the author's text around a placeholder makes of it,
+// because a value that is harmless in a paragraph may not be so elsewhere.
+type templateSpot uint8
+
+const (
+	spotText     templateSpot = iota // running text, may have several lines
+	spotLine                         // a heading or a table row of the author: one line
+	spotURLStart                     // the first thing of a link destination
+	spotURL                          // further inside a link destination
+	spotTag                          // between < and > of the author's text
+)
+
+// A TemplateError says where a template is wrong.
+type TemplateError struct {
+	Offset  int // the character, counted from 1
+	Message string
+}
+
+func (e *TemplateError) Error() string {
+	return fmt.Sprintf("%s at character %d", e.Message, e.Offset)
+}
+
+// ParseTemplate reads a template of at most 10 000 characters and 100
+// placeholders. An error is a *TemplateError. Whether a {{field:Label}} names
+// a field that exists is for the caller to check, with FieldLabels.
+func ParseTemplate(s string) (*Template, error) {
+	if n := utf8.RuneCountInString(s); n > maxTemplateChars {
+		return nil, &TemplateError{Offset: maxTemplateChars + 1, Message: fmt.Sprintf("template has %d characters, at most %d", n, maxTemplateChars)}
+	}
+	t := &Template{source: s}
+	var scan spotScanner
+	holes := 0
+	for at := 0; at < len(s); {
+		open := strings.Index(s[at:], "{{")
+		if open < 0 {
+			t.parts = append(t.parts, templatePart{text: s[at:]})
+			break
+		}
+		open += at
+		if open > at {
+			t.parts = append(t.parts, templatePart{text: s[at:open]})
+			scan.text(s[at:open])
+		}
+		fail := func(offset int, format string, args ...any) error {
+			return &TemplateError{Offset: utf8.RuneCountInString(s[:offset]) + 1, Message: fmt.Sprintf(format, args...)}
+		}
+		end := placeholderEnd(s, open+2)
+		if end < 0 {
+			return nil, fail(open, "'{{' without '}}'")
+		}
+		if holes++; holes > maxTemplatePlaceholders {
+			return nil, fail(open, "more than %d placeholders", maxTemplatePlaceholders)
+		}
+		part, offset, message := parsePlaceholder(s[open+2 : end])
+		if message != "" {
+			return nil, fail(open+2+offset, "%s", message)
+		}
+		part.spot = scan.hole()
+		t.parts = append(t.parts, part)
+		at = end + 2
+	}
+	return t, nil
+}
+
+// placeholderEnd finds the "}}" that closes a placeholder whose inside starts
+// at from, skipping what stands in quotes behind a bracket; -1 means none.
+func placeholderEnd(s string, from int) int {
+	if strings.HasPrefix(strings.TrimLeft(s[from:], " \t"), "field:") {
+		if i := strings.Index(s[from:], "}}"); i >= 0 {
+			return from + i
+		}
+		return -1
+	}
+	quoted := outsideQuotes(s[from:], func(rest string) bool { return strings.HasPrefix(rest, "}}") })
+	if quoted >= 0 {
+		return from + quoted
+	}
+	// An unclosed quote hides every end; the nearest one gives the better message.
+	if i := strings.Index(s[from:], "}}"); i >= 0 {
+		return from + i
+	}
+	return -1
+}
+
+// outsideQuotes returns the first offset of s at which found is true, not
+// looking inside quotes that follow a '[' or the '==' of a filter.
+func outsideQuotes(s string, found func(rest string) bool) int {
+	for i := 0; i < len(s); i++ {
+		if found(s[i:]) {
+			return i
+		}
+		q := s[i]
+		if (q != '\'' && q != '"') || i == 0 || (s[i-1] != '[' && s[i-1] != '=') {
+			continue
+		}
+		for i++; i < len(s) && s[i] != q; i++ {
+			if s[i] == '\\' {
+				i++
+			}
+		}
+	}
+	return -1
+}
+
+// parsePlaceholder reads what stands between {{ and }}. A message that is not
+// empty says what is wrong at the returned byte offset.
+func parsePlaceholder(s string) (part templatePart, offset int, message string) {
+	lead := len(s) - len(strings.TrimLeft(s, " \t"))
+	body := strings.TrimSpace(s)
+	if body == "" {
+		return part, 0, "placeholder without a path"
+	}
+	part.hole = true
+	if label, ok := strings.CutPrefix(body, "field:"); ok {
+		if part.label = strings.TrimSpace(label); part.label == "" {
+			return part, lead, "'field:' without a label"
+		}
+		return part, 0, ""
+	}
+	if bar := outsideQuotes(body, func(rest string) bool { return rest[0] == '|' }); bar >= 0 {
+		name := strings.TrimSpace(body[bar+1:])
+		at := lead + bar + 1
+		switch k := Kind(name); {
+		case renderable(k):
+			part.format = k
+		case knownLater(k):
+			return part, at, fmt.Sprintf("format %q is not in this version", name)
+		default:
+			return part, at, fmt.Sprintf("unknown format %q", name)
+		}
+		body = strings.TrimSpace(body[:bar])
+	}
+	path, err := ParsePath(body)
+	if err != nil {
+		return part, lead, err.Error()
+	}
+	part.path = path
+	return part, 0, ""
+}
+
+// renderable reports whether a format can be named in this version.
+func renderable(k Kind) bool {
+	switch k {
+	case KindText, KindNumber, KindInteger, KindDate, KindDateTime, KindBoolean, KindLink, KindCode, KindList, KindJSON:
+		return true
+	}
+	return false
+}
+
+// knownLater reports whether a format belongs to v1 and is not built yet.
+func knownLater(k Kind) bool {
+	switch k {
+	case KindCurrency, KindPercent, KindBytes, KindImage, KindHTML, KindMarkdown:
+		return true
+	}
+	return false
+}
+
+// A spotScanner follows the author's text to tell what kind of place each
+// placeholder stands in.
+type spotScanner struct {
+	lineStart byte // first character of the line that is not a space; 0: none yet
+	inURL     bool // between "](" and ")"
+	urlEmpty  bool
+	inTag     bool // between "<" and ">"
+	prev      byte
+}
+
+func (c *spotScanner) text(s string) {
+	for i := 0; i < len(s); i++ {
+		b := s[i]
+		switch {
+		case b == '\n':
+			*c = spotScanner{}
+			continue
+		case c.prev == '\\' && b < 0x80:
+			c.prev, c.urlEmpty = 0, false // an escaped character means nothing
+			continue
+		case c.inTag:
+			c.inTag = b != '>'
+		case c.inURL:
+			c.inURL = b != ')'
+			c.urlEmpty = c.urlEmpty && b == ' '
+		case b == '(' && c.prev == ']':
+			c.inURL, c.urlEmpty = true, true
+		case b == '<':
+			c.inTag = true
+		}
+		if c.lineStart == 0 && b != ' ' && b != '\t' {
+			c.lineStart = b
+		}
+		c.prev = b
+	}
+}
+
+// hole returns the place of a placeholder that comes now.
+func (c *spotScanner) hole() templateSpot {
+	defer func() {
+		if c.lineStart == 0 {
+			c.lineStart = '{'
+		}
+		c.prev, c.urlEmpty = 0, false
+	}()
+	switch {
+	case c.inTag:
+		return spotTag
+	case c.inURL && c.urlEmpty:
+		return spotURLStart
+	case c.inURL:
+		return spotURL
+	case c.lineStart == '|' || c.lineStart == '#':
+		return spotLine
+	}
+	return spotText
+}
+
+// String returns the template as its author wrote it.
+func (t *Template) String() string { return t.source }
+
+// Paths returns the paths of the placeholders in order, without those that a
+// {{field:Label}} stands for.
+func (t *Template) Paths() []Path {
+	var paths []Path
+	for i := range t.parts {
+		if t.parts[i].hole && t.parts[i].label == "" {
+			paths = append(paths, t.parts[i].path)
+		}
+	}
+	return paths
+}
+
+// FieldLabels returns the labels of the {{field:Label}} placeholders in order.
+func (t *Template) FieldLabels() []string {
+	var labels []string
+	for i := range t.parts {
+		if t.parts[i].label != "" {
+			labels = append(labels, t.parts[i].label)
+		}
+	}
+	return labels
+}
