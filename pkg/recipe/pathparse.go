@@ -184,7 +184,7 @@ func (p *pathParser) bracket() error {
 		seg.name, err = p.quoted()
 	case p.left[0] == '?':
 		seg, err = p.filter()
-	case p.left[0] == ':' || p.left[0] == '-' || isDigit(p.left[0]):
+	case p.left[0] == ':' || p.left[0] == '-' || isASCIIDigit(p.left[0]):
 		seg, err = p.indexOrSlice()
 	default:
 		return p.unexpected("an index, '*', a quoted name or a filter")
@@ -207,7 +207,7 @@ func (p *pathParser) bracket() error {
 	return nil
 }
 
-func isDigit(c byte) bool { return c >= '0' && c <= '9' }
+func isASCIIDigit(c byte) bool { return c >= '0' && c <= '9' }
 
 func (p *pathParser) indexOrSlice() (segment, error) {
 	var s segment
@@ -226,7 +226,7 @@ func (p *pathParser) indexOrSlice() (segment, error) {
 	s.step = stepSlice
 	p.left = p.left[1:]
 	p.space()
-	if p.left != "" && (p.left[0] == '-' || isDigit(p.left[0])) {
+	if p.left != "" && (p.left[0] == '-' || isASCIIDigit(p.left[0])) {
 		if s.end, err = p.integer(); err != nil {
 			return s, err
 		}
@@ -245,7 +245,7 @@ func (p *pathParser) integer() (int, error) {
 		n = 1
 	}
 	start := n
-	for n < len(p.left) && isDigit(p.left[n]) {
+	for n < len(p.left) && isASCIIDigit(p.left[n]) {
 		n++
 	}
 	text := p.left[:n]
@@ -332,7 +332,7 @@ func hex4(s string) (rune, bool) {
 	var r rune
 	for _, c := range []byte(s[2:6]) {
 		d := strings.IndexByte("0123456789abcdef", c|0x20)
-		if isDigit(c) {
+		if isASCIIDigit(c) {
 			d = int(c - '0')
 		}
 		if d < 0 {
