@@ -1,0 +1,319 @@
+package e2e
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/hyperbolic-gateway/hb-rest/internal/e2e/stdio"
+	"github.com/hyperbolic-gateway/hb-rest/internal/upstream"
+)
+
+// build compiles both programs once for all scripts.
+var build = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "hb-rest-e2e-")
+	if err != nil {
+		return "", err
+	}
+	cmd := exec.Command("go", "build", "-o", dir+string(filepath.Separator), "./cmd/hbrestd", "./cmd/hb-rest")
+	cmd.Dir = "../.."
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("%w\n%s", err, out)
+	}
+	return dir, nil
+})
+
+// TestScripts runs every script of testdata/script with both real programs.
+func TestScripts(t *testing.T) {
+	dir, err := build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) }) // runs after the last parallel script
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata/script",
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("PATH", dir+string(filepath.ListSeparator)+env.Getenv("PATH"))
+			env.Setenv("HB_WRAP_HOME", filepath.Join(env.WorkDir, "home"))
+			env.Setenv("TOKEN_FILE", filepath.Join(env.WorkDir, "home", "wrap", "token"))
+			env.Values[worldKey{}] = &world{dir: dir}
+			env.Defer(env.Values[worldKey{}].(*world).end)
+			return nil
+		},
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
+			"daemon":       cmdDaemon,
+			"upstream":     cmdUpstream,
+			"upstream-hit": cmdUpstreamHit,
+			"mcp":          cmdMCP,
+			"http":         cmdHTTP,
+		},
+	})
+}
+
+type worldKey struct{}
+
+// A world is what one script has running.
+type world struct {
+	dir    string
+	daemon *exec.Cmd
+	stderr *log
+	mcp    *stdio.Client
+	script *upstream.Script
+	server *http.Server
+}
+
+func of(ts *testscript.TestScript) *world { return ts.Value(worldKey{}).(*world) }
+
+func (w *world) end() {
+	if w.mcp != nil {
+		_ = w.mcp.Close()
+	}
+	if w.daemon != nil {
+		_ = w.daemon.Process.Kill()
+		_ = w.daemon.Wait()
+	}
+	if w.server != nil {
+		_ = w.server.Close()
+	}
+}
+
+// A log collects a process's stderr and lets others wait for a line.
+type log struct {
+	mu   sync.Mutex
+	text strings.Builder
+	more chan struct{}
+}
+
+func (l *log) collect(r *bufio.Scanner) {
+	for r.Scan() {
+		l.mu.Lock()
+		l.text.WriteString(r.Text() + "\n")
+		l.mu.Unlock()
+		select {
+		case l.more <- struct{}{}:
+		default:
+		}
+	}
+	close(l.more)
+}
+
+func (l *log) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// waitFor returns the first submatch of re once it has been printed.
+func (l *log) waitFor(re *regexp.Regexp) (string, error) {
+	deadline := time.After(20 * time.Second)
+	for {
+		if m := re.FindStringSubmatch(l.String()); m != nil {
+			return m[1], nil
+		}
+		select {
+		case _, open := <-l.more:
+			if !open {
+				if m := re.FindStringSubmatch(l.String()); m != nil {
+					return m[1], nil
+				}
+				return "", fmt.Errorf("the program ended; stderr:\n%s", l)
+			}
+		case <-deadline:
+			return "", fmt.Errorf("no match of %s in 20 s; stderr:\n%s", re, l)
+		}
+	}
+}
+
+var listening = regexp.MustCompile(`msg=listening addr=(\S+)`)
+
+// daemon [K=V ...] starts hbrestd, sets HB_WRAP_URL and waits until it listens;
+// daemon stop ends it with SIGTERM; daemon kill with SIGKILL; daemon log prints
+// its stderr. The second start keeps the port of the first.
+func cmdDaemon(ts *testscript.TestScript, neg bool, args []string) {
+	w := of(ts)
+	switch {
+	case len(args) > 0 && args[0] == "log":
+		fmt.Fprint(ts.Stdout(), w.stderr.String())
+		return
+	case len(args) > 0 && (args[0] == "stop" || args[0] == "kill"):
+		sig := syscall.SIGTERM
+		if args[0] == "kill" {
+			sig = syscall.SIGKILL
+		}
+		ts.Check(w.daemon.Process.Signal(sig))
+		err := w.daemon.Wait()
+		w.daemon = nil
+		if args[0] == "stop" && (err != nil) != neg {
+			ts.Fatalf("daemon stop: %v\n%s", err, w.stderr)
+		}
+		return
+	}
+	addr := "127.0.0.1:0"
+	if u := ts.Getenv("HB_WRAP_URL"); u != "" {
+		addr = strings.TrimPrefix(u, "http://")
+	}
+	cmd := exec.Command(filepath.Join(w.dir, "hbrestd"), "run")
+	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=/no-home", "HB_WRAP_HOME=" + ts.Getenv("HB_WRAP_HOME"), "HB_WRAP_ADDR=" + addr}, args...)
+	pipe, err := cmd.StderrPipe()
+	ts.Check(err)
+	ts.Check(cmd.Start())
+	w.daemon, w.stderr = cmd, &log{more: make(chan struct{}, 1)}
+	go w.stderr.collect(bufio.NewScanner(pipe))
+	got, err := w.stderr.waitFor(listening)
+	if neg {
+		if err == nil {
+			ts.Fatalf("the daemon started")
+		}
+		_ = cmd.Wait()
+		w.daemon = nil
+		fmt.Fprint(ts.Stdout(), w.stderr.String())
+		return
+	}
+	ts.Check(err)
+	ts.Setenv("HB_WRAP_URL", "http://"+got)
+}
+
+// upstream FILE serves a script on loopback and sets UPSTREAM to its address.
+func cmdUpstream(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: upstream FILE")
+	}
+	w := of(ts)
+	s, err := upstream.Parse(ts.ReadFile(args[0]))
+	ts.Check(err)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	ts.Check(err)
+	w.script, w.server = s, &http.Server{Handler: s.Handler()}
+	go func() { _ = w.server.Serve(l) }()
+	ts.Setenv("UPSTREAM", "http://"+l.Addr().String())
+}
+
+// upstream-hit METHOD URI [BODY] says that such a request has arrived; with !,
+// that none has. upstream-hit alone prints all requests.
+func cmdUpstreamHit(ts *testscript.TestScript, neg bool, args []string) {
+	hits := of(ts).script.Hits()
+	if len(args) == 0 {
+		for _, h := range hits {
+			fmt.Fprintf(ts.Stdout(), "%s %s %s\n", h.Method, h.URI, h.Body)
+		}
+		return
+	}
+	found := false
+	for _, h := range hits {
+		found = found || h.Method == args[0] && (len(args) < 2 || h.URI == args[1]) && (len(args) < 3 || h.Body == args[2])
+	}
+	if found == neg {
+		ts.Fatalf("upstream-hit %v: got %+v", args, hits)
+	}
+}
+
+// mcp TOOL [JSON|@FILE] calls a tool through a real hb-rest, which lives until
+// the script ends. ${NAME} in the arguments is replaced. stdout is the text,
+// stderr the raw line; with !, the result must be an error. mcp list prints
+// tools/list; mcp restart starts a fresh hb-rest; mcp log prints its log file.
+func cmdMCP(ts *testscript.TestScript, neg bool, args []string) {
+	w := of(ts)
+	if args[0] == "restart" && w.mcp != nil {
+		ts.Check(w.mcp.Close())
+		w.mcp = nil
+		return
+	}
+	if w.mcp == nil {
+		cmd := exec.Command(filepath.Join(w.dir, "hb-rest"))
+		// What common clients pass on, and what the configuration sets.
+		cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=/no-home", "HB_WRAP_TOKEN_FILE=" + ts.Getenv("TOKEN_FILE")}
+		if u := ts.Getenv("HB_WRAP_URL"); u != "" {
+			cmd.Env = append(cmd.Env, "HB_WRAP_URL="+u)
+		}
+		cmd.Stderr = os.Stderr
+		c, err := stdio.Start(cmd, "2025-11-25")
+		ts.Check(err)
+		w.mcp = c
+	}
+	if args[0] == "list" {
+		raw, err := w.mcp.Request("tools/list", json.RawMessage("{}"))
+		ts.Check(err)
+		fmt.Fprintf(ts.Stdout(), "%s", raw)
+		return
+	}
+	in := "{}"
+	if len(args) > 1 {
+		in = args[1]
+		if strings.HasPrefix(in, "@") {
+			in = ts.ReadFile(in[1:])
+		}
+	}
+	in = strings.ReplaceAll(in, "\n", " ")
+	in = os.Expand(in, func(name string) string {
+		if v := ts.Getenv(name); v != "" {
+			return v
+		}
+		return "$" + name // recipe paths
+	})
+	r, err := w.mcp.Call(args[0], json.RawMessage(in))
+	ts.Check(err)
+	fmt.Fprint(ts.Stdout(), r.Text()+r.RPCError+"\n")
+	fmt.Fprintf(ts.Stderr(), "%s", r.Raw)
+	if r.IsError != neg {
+		ts.Fatalf("mcp %v: isError is %v:\n%s", args, r.IsError, r.Text()+r.RPCError)
+	}
+}
+
+// http METHOD PATH [Name:value ...] [@FILE] speaks to the bridge with the
+// token; "Authorization:" alone leaves the token out. stdout is the status and
+// the body.
+func cmdHTTP(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: http METHOD PATH [Name:value ...] [@FILE]")
+	}
+	body := ""
+	header := http.Header{"Authorization": {"Bearer " + strings.TrimSpace(ts.ReadFile(ts.Getenv("TOKEN_FILE")))}}
+	for _, a := range args[2:] {
+		if strings.HasPrefix(a, "@") {
+			body = os.Expand(ts.ReadFile(a[1:]), func(name string) string {
+				if v := ts.Getenv(name); v != "" {
+					return v
+				}
+				return "$" + name
+			})
+			header.Set("Content-Type", "application/json")
+			continue
+		}
+		name, value, _ := strings.Cut(a, ":")
+		if value == "" {
+			header.Del(name)
+			continue
+		}
+		header.Set(name, value)
+	}
+	req, err := http.NewRequest(args[0], ts.Getenv("HB_WRAP_URL")+args[1], strings.NewReader(body))
+	ts.Check(err)
+	req.Header = header
+	if h := header.Get("Host"); h != "" {
+		req.Host = h
+		header.Del("Host")
+	}
+	resp, err := (&http.Client{Transport: &http.Transport{}}).Do(req)
+	ts.Check(err)
+	defer resp.Body.Close()
+	var sb strings.Builder
+	_, err = bufio.NewReader(resp.Body).WriteTo(&sb)
+	ts.Check(err)
+	fmt.Fprintf(ts.Stdout(), "%d\n%s\n", resp.StatusCode, sb.String())
+}
