@@ -62,6 +62,7 @@ func TestScripts(t *testing.T) {
 			"upstream-hit": cmdUpstreamHit,
 			"mcp":          cmdMCP,
 			"http":         cmdHTTP,
+			"freeport":     cmdFreePort,
 		},
 	})
 }
@@ -187,6 +188,14 @@ func cmdDaemon(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	ts.Check(err)
 	ts.Setenv("HB_WRAP_URL", "http://"+got)
+}
+
+// freeport points HB_WRAP_URL at a port where nothing listens yet.
+func cmdFreePort(ts *testscript.TestScript, _ bool, _ []string) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	ts.Check(err)
+	ts.Setenv("HB_WRAP_URL", "http://"+l.Addr().String())
+	ts.Check(l.Close())
 }
 
 // upstream FILE serves a script on loopback and sets UPSTREAM to its address.
