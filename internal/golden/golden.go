@@ -123,3 +123,22 @@ func (c *Case) Want(section, got string) {
 	}
 	c.t.Errorf("%s: no section %s; got:\n%s", c.path, section, got)
 }
+
+// File compares got with a whole generated file, or rewrites it with -update.
+func File(t *testing.T, path, got string) {
+	t.Helper()
+	want, err := os.ReadFile(path)
+	if err == nil && string(want) == got {
+		return
+	}
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Errorf("%s is out of date; run the test with -update (-want +got):\n%s", path, cmp.Diff(string(want), got))
+}

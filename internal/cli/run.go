@@ -1,0 +1,48 @@
+package cli
+
+import (
+	"fmt"
+	"log/slog"
+	"runtime"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hyperbolic-gateway/hb-rest/internal/config"
+	"github.com/hyperbolic-gateway/hb-rest/internal/daemon"
+)
+
+func (a *app) runCommand() *cobra.Command {
+	var verbose bool
+	cmd := &cobra.Command{
+		Use:   "run",
+		Short: "Run the daemon in the foreground until it is interrupted",
+		Long: `Runs the daemon in the foreground. It logs to stderr and stops on Ctrl-C or
+SIGTERM. The bridge token is renewed at every start.
+
+Environment:
+  HB_WRAP_HOME              where state and the token file live
+  HB_WRAP_ADDR              where the bridge listens (127.0.0.1:4111; port 0: any free one)
+  HB_WRAP_ALLOW_PRIVATE=1   allow loopback and private destinations, and plain http
+  HB_WRAP_ALLOW_HTTP=1      allow plain http to public destinations
+  HB_WRAP_CALL_TIMEOUT_MS   the longest a whole call may take (50000)`,
+		Example: "  hbrestd run\n  HB_WRAP_ALLOW_PRIVATE=1 hbrestd run     # to call an API on this machine",
+		Args:    usageArgs(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			level := slog.LevelInfo
+			if verbose {
+				level = slog.LevelDebug
+			}
+			log := slog.New(slog.NewTextHandler(a.stderr, &slog.HandlerOptions{Level: level}))
+			cfg, warnings, err := config.LoadDaemon(a.env, runtime.GOOS)
+			if err != nil {
+				return fmt.Errorf("reading the settings: %w", err)
+			}
+			for _, w := range warnings {
+				log.Warn(w.String())
+			}
+			return daemon.Run(cmd.Context(), daemon.Options{Config: cfg, Version: Version(), Log: log})
+		},
+	}
+	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "log debugging details too")
+	return cmd
+}
