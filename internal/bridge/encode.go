@@ -1,0 +1,109 @@
+package bridge
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/hyperbolic-gateway/hb-rest/internal/api"
+	"github.com/hyperbolic-gateway/hb-rest/internal/fault"
+)
+
+// ErrorBody is the wire form of a fault: field and status are null when they
+// are unknown, details is never null.
+func ErrorBody(e *fault.Error) api.Error {
+	b := api.Error{
+		Code:         string(e.Code),
+		Retryable:    e.Retryable,
+		Hint:         e.Hint,
+		Message:      e.Message,
+		RetryAfterMs: e.RetryAfter.Milliseconds(),
+		Details:      make([]api.Detail, 0, len(e.Details)),
+	}
+	if e.Status != 0 {
+		b.Status = &e.Status
+	}
+	if e.Field != "" {
+		b.Field = &e.Field
+	}
+	for _, d := range e.Details {
+		b.Details = append(b.Details, api.Detail{Field: d.Field, Code: string(d.Code), Message: d.Message, Hint: d.Hint})
+	}
+	return b
+}
+
+// An answer is the response to one request. It is sent once, whole.
+type answer struct {
+	http.ResponseWriter
+	handler *handler
+	request *http.Request
+	started time.Time
+	inside  bool // past the door, on a path that needs the token
+	sent    bool
+}
+
+// Unwrap lets http.ResponseController reach the connection.
+func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
+
+// fail sends an error. What is not a fault becomes INTERNAL, and the log gets
+// its id with the cause, which the caller does not see.
+func (a *answer) fail(err error) {
+	e := fault.From(err)
+	if e.Code == "INTERNAL" {
+		a.handler.log.Error("bridge: internal fault", "id", e.LogID, "method", a.request.Method,
+			"path", a.request.URL.Path, "message", e.Message, "cause", errors.Unwrap(e))
+	}
+	body := ErrorBody(e)
+	var call *api.CallError
+	if errors.As(err, &call) {
+		body.Wrapper, body.Request, body.DurationMs = call.Wrapper, call.Request, call.Duration.Milliseconds()
+	}
+	status := e.Code.HTTPStatus()
+	if e.RetryAfter > 0 {
+		seconds := (e.RetryAfter + time.Second - 1) / time.Second
+		a.Header().Set("Retry-After", strconv.FormatInt(int64(seconds), 10))
+	}
+	if status == http.StatusUnauthorized {
+		a.Header().Set("WWW-Authenticate", `Bearer realm="hbrestd"`)
+	}
+	a.send(status, body)
+}
+
+// send writes the answer. An answer that cannot be encoded is our own fault.
+func (a *answer) send(status int, v any) {
+	if a.sent {
+		return
+	}
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false) // documents come back with the characters they were saved with
+	if err := enc.Encode(v); err != nil {
+		if e, again := v.(api.Error); again { // only the request of a call can be at fault
+			e.Request = nil
+			a.send(status, e)
+			return
+		}
+		a.fail(err)
+		return
+	}
+	a.sent = true
+	h := a.Header()
+	h.Set("Content-Type", "application/json")
+	h.Set("Content-Length", strconv.Itoa(buf.Len()))
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set(api.HeaderVersion, a.handler.version)
+	if a.inside {
+		h.Set(api.HeaderRevision, strconv.FormatUint(a.handler.backend.Revision(), 10))
+	}
+	// A caller that does not read cannot hold the answer for ever. Where the
+	// writer has no connection (a test's recorder) there is no one to wait for.
+	_ = http.NewResponseController(a.ResponseWriter).SetWriteDeadline(time.Now().Add(writeTimeout))
+	a.WriteHeader(status)
+	_, err := a.Write(buf.Bytes())
+	a.handler.log.Debug("bridge: call", "method", a.request.Method, "path", a.request.URL.Path, "status", status,
+		"bytes", buf.Len(), "ms", time.Since(a.started).Milliseconds(), "gone", err != nil)
+}
