@@ -32,6 +32,7 @@ type fake struct {
 	calls    []string
 	revision int               // how often Revision was asked
 	hold     chan struct{}     // Run waits for it, or for the caller to go
+	arrived  chan struct{}     // Run says so here before it waits
 	gone     chan error        // what ended that wait
 	manifest *api.Manifest     // nil: one wrapper
 	secrets  *api.SecretList   // nil: unavailable
@@ -96,6 +97,7 @@ func (f *fake) Secrets(context.Context) (*api.SecretList, error) {
 func (f *fake) Run(ctx context.Context, q *api.RunRequest) (*api.RunResult, error) {
 	f.note("Run", q)
 	if f.hold != nil {
+		close(f.arrived)
 		select {
 		case <-f.hold:
 		case <-ctx.Done():
