@@ -28,6 +28,7 @@ type templatePart struct {
 	label  string // of {{field:Label}}; "" otherwise
 	format Kind
 	spot   templateSpot
+	row    bool // in a table row of the author
 }
 
 // A templateSpot says what the author's text around a placeholder makes of it,
@@ -37,9 +38,10 @@ type templateSpot uint8
 const (
 	spotText     templateSpot = iota // running text, may have several lines
 	spotLine                         // a heading or a table row of the author: one line
-	spotURLStart                     // the first thing of a link destination
-	spotURL                          // further inside a link destination
-	spotTag                          // between < and > of the author's text
+	spotURLStart                     // the first thing of a link destination, an autolink or a tag
+	spotURL                          // further inside one
+	spotCode                         // in a code span of the author
+	spotFence                        // in a fenced code block of the author
 )
 
 // A TemplateError says where a template is wrong.
@@ -48,8 +50,9 @@ type TemplateError struct {
 	Message string
 }
 
+// Error is the place and the message.
 func (e *TemplateError) Error() string {
-	return fmt.Sprintf("%s at character %d", e.Message, e.Offset)
+	return fmt.Sprintf("character %d: %s", e.Offset, e.Message)
 }
 
 // ParseTemplate reads a template of at most 10 000 characters and 100
@@ -87,7 +90,7 @@ func ParseTemplate(s string) (*Template, error) {
 		if message != "" {
 			return nil, fail(open+2+offset, "%s", message)
 		}
-		part.spot = scan.hole()
+		part.spot, part.row = scan.hole(), scan.lineStart == '|'
 		t.parts = append(t.parts, part)
 		at = end + 2
 	}
@@ -191,54 +194,91 @@ func knownLater(k Kind) bool {
 // A spotScanner follows the author's text to tell what kind of place each
 // placeholder stands in.
 type spotScanner struct {
-	lineStart byte // first character of the line that is not a space; 0: none yet
-	inURL     bool // between "](" and ")"
-	urlEmpty  bool
-	inTag     bool // between "<" and ">"
+	fence     string // of the code block the text is in
+	lineStart byte   // first character of the line that is not a space; 0: none yet
+	ticks     int    // backticks that close the code span the text is in; 0: none
+	closer    byte   // what ends a link destination or a tag; 0: in none
+	empty     bool   // nothing in it yet
 	prev      byte
 }
 
 func (c *spotScanner) text(s string) {
 	for i := 0; i < len(s); i++ {
 		b := s[i]
-		switch {
-		case b == '\n':
-			*c = spotScanner{}
+		if b == '\n' {
+			*c = spotScanner{fence: c.fence, ticks: c.ticks}
 			continue
-		case c.prev == '\\' && b < 0x80:
-			c.prev, c.urlEmpty = 0, false // an escaped character means nothing
-			continue
-		case c.inTag:
-			c.inTag = b != '>'
-		case c.inURL:
-			c.inURL = b != ')'
-			c.urlEmpty = c.urlEmpty && b == ' '
-		case b == '(' && c.prev == ']':
-			c.inURL, c.urlEmpty = true, true
-		case b == '<':
-			c.inTag = true
 		}
 		if c.lineStart == 0 && b != ' ' && b != '\t' {
 			c.lineStart = b
+			if n := c.fenceLine(s[i:]); n > 0 {
+				i += n - 1
+				continue
+			}
+		}
+		switch {
+		case c.fence != "":
+		case b == '`' && (c.prev != '\\' || c.ticks > 0):
+			n := len(s[i:]) - len(strings.TrimLeft(s[i:], "`"))
+			if c.ticks == 0 {
+				c.ticks = n
+			} else if c.ticks == n {
+				c.ticks = 0
+			}
+			i += n - 1
+		case c.ticks > 0:
+		case c.prev == '\\':
+			b = 0 // an escaped character means nothing
+		case c.closer != 0:
+			c.empty = c.empty && b == ' '
+			if b == c.closer {
+				c.closer = 0
+			}
+		case b == '(' && c.prev == ']':
+			c.closer, c.empty = ')', true
+		case b == '<' && (i+1 == len(s) || opensTag(s[i+1])):
+			c.closer, c.empty = '>', true
 		}
 		c.prev = b
 	}
 }
 
+// fenceLine opens or closes a code block where a line starts with a fence, and
+// returns the length of that line.
+func (c *spotScanner) fenceLine(s string) int {
+	line, _, _ := strings.Cut(s, "\n")
+	fence := fenceOf(line)
+	switch {
+	case fence == "" || c.ticks > 0:
+		return 0
+	case c.fence == "":
+		c.fence = fence
+	case strings.HasPrefix(fence, c.fence) && strings.TrimRight(line, " \t") == fence:
+		c.fence = ""
+	}
+	return len(line)
+}
+
+// opensTag reports whether a '<' before b can start a tag or an autolink.
+func opensTag(b byte) bool {
+	return b == '/' || b == '!' || b == '?' || asciiLetter(b)
+}
+
 // hole returns the place of a placeholder that comes now.
 func (c *spotScanner) hole() templateSpot {
-	defer func() {
-		if c.lineStart == 0 {
-			c.lineStart = '{'
-		}
-		c.prev, c.urlEmpty = 0, false
-	}()
+	empty := c.empty
+	if c.lineStart == 0 {
+		c.lineStart = '{'
+	}
+	c.prev, c.empty = 0, false
 	switch {
-	case c.inTag:
-		return spotTag
-	case c.inURL && c.urlEmpty:
+	case c.fence != "":
+		return spotFence
+	case c.ticks > 0:
+		return spotCode
+	case c.closer != 0 && empty:
 		return spotURLStart
-	case c.inURL:
+	case c.closer != 0:
 		return spotURL
 	case c.lineStart == '|' || c.lineStart == '#':
 		return spotLine

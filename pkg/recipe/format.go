@@ -1,0 +1,489 @@
+package recipe
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// Characters of a value that are shown when the format does not say, and how
+// many elements of a list.
+const (
+	cellChars     = 200
+	documentChars = 2000
+	listItems     = 10
+)
+
+// An itemView is one item with all a path may ask for.
+type itemView struct {
+	value Value
+	page  *Page // where $ paths are resolved; nil: in root
+	root  Value
+	index int // #index
+}
+
+// at gives what a path leads to. A path that can give several values gives a
+// list, or the one value there is unless a list is wanted. False: missing.
+func (it *itemView) at(p Path, list bool) (Value, bool) {
+	if p.Special() != "" {
+		if p.Special() == "#index" && it.index >= 0 {
+			return json.Number(strconv.Itoa(it.index)), true
+		}
+		return nil, false
+	}
+	if !p.Multi() {
+		if !p.FromRoot() {
+			return p.First(it.value)
+		}
+		if it.page == nil {
+			return p.First(it.root)
+		}
+		if all := it.page.LookupAll(p); len(all) > 0 {
+			return all[0], true
+		}
+		return nil, false
+	}
+	var all []Value
+	switch {
+	case !p.FromRoot():
+		all = p.Resolve(it.value)
+	case it.page == nil:
+		all = p.Resolve(it.root)
+	default:
+		all = it.page.LookupAll(p)
+	}
+	switch {
+	case len(all) == 0:
+		return nil, false
+	case len(all) == 1 && !list:
+		return all[0], true
+	}
+	return Array(all), true
+}
+
+// field gives the raw value of a field.
+func (it *itemView) field(f *Field) (Value, bool) {
+	return it.at(f.Path, f.Format.Kind == KindList)
+}
+
+// A place is where a value is written.
+type place struct {
+	table  bool   // in a table row: pipes count
+	multi  bool   // may have several lines
+	indent string // before every further line
+	start  bool   // at the start of a line
+	chars  int    // default of Format.MaxChars
+	raw    bool   // plain text, nothing escaped
+}
+
+// A piece is a value as it will be seen, cleaned and cut but not escaped.
+type piece struct {
+	kind pieceKind
+	text string
+	url  string // of a link
+}
+
+type pieceKind uint8
+
+const (
+	pieceNone pieceKind = iota // no value: the default is shown
+	pieceText
+	pieceLink
+	pieceCode
+)
+
+// A formatter turns values into Markdown. It only holds memory to reuse.
+type formatter struct {
+	scratch []byte
+	pieces  []piece
+}
+
+// appendField writes a field's value, its default when there is none.
+func (w *formatter) appendField(dst []byte, it *itemView, f *Field, pl place) []byte {
+	v, _ := it.field(f)
+	return w.appendValue(dst, v, &f.Format, it, pl)
+}
+
+// appendValue writes v under the options of f.
+func (w *formatter) appendValue(dst []byte, v Value, f *Format, it *itemView, pl place) []byte {
+	kind := kindFor(v, f.Kind)
+	if kind == KindList {
+		return w.appendList(dst, v, f, it, pl)
+	}
+	limit := f.MaxChars
+	if limit <= 0 {
+		limit = pl.chars
+	}
+	p := w.piece(v, kind, f, it, limit, pl.multi)
+	return appendWrapped(dst, p, f, kind != KindJSON, pl)
+}
+
+// kindFor chooses the format of a value that has none.
+func kindFor(v Value, k Kind) Kind {
+	if k != KindAuto {
+		return k
+	}
+	switch v := v.(type) {
+	case Object:
+		return KindJSON
+	case Array:
+		for _, e := range v {
+			switch e.(type) {
+			case Array, Object:
+				return KindJSON
+			}
+		}
+		return KindList
+	}
+	return KindText
+}
+
+// appendWrapped writes a piece between prefix and suffix, or the default when
+// there is no value.
+func appendWrapped(dst []byte, p piece, f *Format, wrap bool, pl place) []byte {
+	if p.kind == pieceNone {
+		return appendPiece(dst, piece{kind: pieceText, text: clean(f.Default, pl.multi)}, pl)
+	}
+	if !wrap || f.Prefix == "" && f.Suffix == "" {
+		return appendPiece(dst, p, pl)
+	}
+	if f.Prefix != "" {
+		dst = appendPiece(dst, piece{kind: pieceText, text: cleanEdge(f.Prefix)}, pl)
+		pl.start = false
+	}
+	dst = appendPiece(dst, p, pl)
+	if f.Suffix != "" {
+		pl.start = false
+		dst = appendPiece(dst, piece{kind: pieceText, text: cleanEdge(f.Suffix)}, pl)
+	}
+	return dst
+}
+
+// cleanEdge cleans a prefix or suffix, whose outer spaces are meant.
+func cleanEdge(s string) string {
+	if isClean(s, false) {
+		return s
+	}
+	return strings.Map(func(r rune) rune {
+		switch {
+		case isLineBreak(r):
+			return ' '
+		case isHidden(r):
+			return -1
+		}
+		return r
+	}, s)
+}
+
+// appendPiece escapes a piece for its place.
+func appendPiece(dst []byte, p piece, pl place) []byte {
+	switch {
+	case pl.raw:
+		return append(dst, p.text...)
+	case p.kind == pieceCode:
+		return appendCode(dst, p.text, pl.table)
+	case p.kind == pieceLink:
+		dst = append(dst, '[')
+		dst = appendText(dst, p.text, "", false)
+		dst = append(dst, "]("...)
+		return append(appendURL(dst, p.url), ')')
+	}
+	return appendText(dst, p.text, pl.indent, pl.start)
+}
+
+// piece formats one value, not a list.
+func (w *formatter) piece(v Value, kind Kind, f *Format, it *itemView, limit int, multi bool) piece {
+	if v == nil || v == "" {
+		return piece{}
+	}
+	switch kind {
+	case KindNumber, KindInteger:
+		if s, ok := scalarText(v); ok {
+			if text, ok := formatNumber(s, f); ok {
+				return cutPiece(pieceText, text, false, limit, false)
+			}
+		}
+	case KindBoolean:
+		if b, ok := truth(v); ok {
+			return cutPiece(pieceText, booleanLabel(b, f), false, limit, false)
+		}
+	case KindDate, KindDateTime:
+		if m, ok := momentOf(v, f.Unit); ok {
+			var buf [32]byte
+			out := buf[:0]
+			if kind == KindDate {
+				out = m.appendDate(out)
+			} else {
+				out = m.appendDateTime(out)
+			}
+			return cutPiece(pieceText, string(out), false, limit, false)
+		}
+	case KindLink:
+		if p, ok := w.link(v, f, it, limit); ok {
+			return p
+		}
+	case KindCode:
+		text, more := w.text(v, limit)
+		return cutPiece(pieceCode, text, more, limit, false)
+	case KindJSON:
+		text, more := w.json(v, limit)
+		return cutPiece(pieceCode, text, more, limit, false)
+	}
+	text, more := w.text(v, limit)
+	return cutPiece(pieceText, text, more, limit, multi)
+}
+
+// cutPiece cleans and cuts a text. more says that it is already a part.
+func cutPiece(kind pieceKind, text string, more bool, limit int, multi bool) piece {
+	text = clean(text, multi)
+	if text == "" {
+		return piece{}
+	}
+	head, cut := cutChars(text, limit)
+	if cut || more {
+		head += ellipsis
+	}
+	return piece{kind: kind, text: head}
+}
+
+// scalarText is the text of a string or number.
+func scalarText(v Value) (string, bool) {
+	switch v := v.(type) {
+	case string:
+		return v, true
+	case json.Number:
+		return string(v), true
+	}
+	return "", false
+}
+
+// text is a value as text: strings as they are, numbers with their own digits,
+// arrays and objects as compact JSON. It is long enough for limit characters;
+// more says that there is still something behind it.
+func (w *formatter) text(v Value, limit int) (text string, more bool) {
+	switch v := v.(type) {
+	case string:
+		head := atMost(v, limit)
+		return head, len(head) < len(v)
+	case json.Number:
+		head := atMost(string(v), limit)
+		return head, len(head) < len(v)
+	case bool:
+		return strconv.FormatBool(v), false
+	}
+	return w.json(v, limit)
+}
+
+// json is compact JSON, long enough for limit characters.
+func (w *formatter) json(v Value, limit int) (text string, more bool) {
+	bound := 16*limit + 256
+	w.scratch = appendJSONUpTo(w.scratch[:0], v, bound)
+	if len(w.scratch) <= bound {
+		return string(w.scratch), false
+	}
+	return atMost(string(w.scratch), limit), true
+}
+
+// appendJSONUpTo is appendValue that stops soon after dst has more than bound
+// bytes, so that showing the start of a large value costs little.
+func appendJSONUpTo(dst []byte, v Value, bound int) []byte {
+	switch v := v.(type) {
+	case string:
+		if room := bound - len(dst) + 1; len(v) > room && room >= 0 {
+			for room > 0 && !utf8.RuneStart(v[room]) {
+				room--
+			}
+			return append(appendString(dst, v[:room]), `…"`...)
+		}
+		return appendString(dst, v)
+	case Array:
+		dst = append(dst, '[')
+		for i := 0; i < len(v) && len(dst) <= bound; i++ {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = appendJSONUpTo(dst, v[i], bound)
+		}
+		return append(dst, ']')
+	case Object:
+		dst = append(dst, '{')
+		for i := 0; i < len(v) && len(dst) <= bound; i++ {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = appendJSONUpTo(dst, v[i].Key, bound)
+			dst = append(dst, ':')
+			dst = appendJSONUpTo(dst, v[i].Value, bound)
+		}
+		return append(dst, '}')
+	case nil, bool, json.Number:
+		return appendValue(dst, v)
+	}
+	return append(dst, "null"...) // no Value; data never makes rendering fail
+}
+
+// truth reads true, false, "true", "false", 1 and 0.
+func truth(v Value) (b, ok bool) {
+	switch v {
+	case true, "true", json.Number("1"):
+		return true, true
+	case false, "false", json.Number("0"):
+		return false, true
+	}
+	return false, false
+}
+
+func booleanLabel(b bool, f *Format) string {
+	switch {
+	case b && f.True != "":
+		return f.True
+	case b:
+		return "yes"
+	case f.False != "":
+		return f.False
+	}
+	return "no"
+}
+
+func momentOf(v Value, unit string) (moment, bool) {
+	switch v := v.(type) {
+	case json.Number:
+		return parseNumberMoment(string(v), unit)
+	case string:
+		return parseTextMoment(v, unit)
+	}
+	return moment{}, false
+}
+
+// link makes a link of a text that is a web or mail address.
+func (w *formatter) link(v Value, f *Format, it *itemView, limit int) (piece, bool) {
+	s, ok := v.(string)
+	if !ok {
+		return piece{}, false
+	}
+	url := strings.Trim(s, " \t\r\n")
+	if !linkable(url) {
+		return piece{}, false
+	}
+	if f.Text != nil {
+		if label, ok := it.at(*f.Text, false); ok && label != nil {
+			text, more := w.text(label, limit)
+			if p := cutPiece(pieceLink, text, more, limit, false); p.kind == pieceLink {
+				p.url = url
+				return p, true
+			}
+		}
+	}
+	p := cutPiece(pieceLink, url, false, limit, false)
+	p.url = url
+	return p, p.kind == pieceLink
+}
+
+// appendList writes the elements of a list, a scalar being a list of one.
+func (w *formatter) appendList(dst []byte, v Value, f *Format, it *itemView, pl place) []byte {
+	limit := f.MaxChars
+	if limit <= 0 {
+		limit = pl.chars
+	}
+	join := f.Join
+	if join == "" {
+		join = ", "
+	}
+	list := w.elements(v, f, it, limit, utf8.RuneCountInString(join))
+	if len(list) < 2 {
+		var p piece
+		if len(list) == 1 {
+			p = list[0]
+		}
+		return appendWrapped(dst, p, f, true, pl)
+	}
+	if join == "\n" && pl.multi && !pl.raw {
+		return appendBullets(dst, list, pl)
+	}
+	join = cleanEdge(join)
+	for i := range list {
+		if i > 0 {
+			pl.start = false
+			dst = appendPiece(dst, piece{kind: pieceText, text: join}, pl)
+		}
+		dst = appendPiece(dst, list[i], pl)
+	}
+	return dst
+}
+
+// appendBullets writes a nested list.
+func appendBullets(dst []byte, list []piece, pl place) []byte {
+	for i := range list {
+		if i > 0 || !pl.start {
+			dst = append(dst, '\n')
+		}
+		dst = append(dst, pl.indent...)
+		dst = append(dst, "- "...)
+		dst = appendPiece(dst, list[i], place{start: true})
+	}
+	return dst
+}
+
+// elements formats the elements that are shown: at most f.MaxItems of those
+// that have a value, and at most limit characters of text in all.
+func (w *formatter) elements(v Value, f *Format, it *itemView, limit, joinChars int) []piece {
+	all, ok := v.(Array)
+	if !ok {
+		all = Array{v}
+	}
+	most := f.MaxItems
+	if most <= 0 {
+		most = listItems
+	}
+	each := Format{Kind: f.Each, Decimals: -1}
+	list, left, extra := w.pieces[:0], limit, 0
+	for _, e := range all {
+		if f.Item != nil {
+			element := itemView{value: e, page: it.page, root: it.root, index: it.index}
+			e, _ = element.at(*f.Item, false)
+		}
+		if e == nil || e == "" {
+			continue
+		}
+		if len(list) == most {
+			extra++
+			continue
+		}
+		if len(list) > 0 {
+			left -= joinChars
+		}
+		if left <= 0 {
+			list = append(list, piece{kind: pieceText, text: ellipsis})
+			extra = 0
+			break
+		}
+		p := w.piece(e, elementKind(e, f.Each), &each, it, left, false)
+		if p.kind == pieceNone {
+			continue
+		}
+		list = append(list, p)
+		if left -= utf8.RuneCountInString(p.text); left < 0 {
+			extra = 0 // this one was cut and ends with an ellipsis
+			break
+		}
+	}
+	if extra > 0 {
+		list = append(list, piece{kind: pieceText, text: ellipsis + " +" + strconv.Itoa(extra) + " more"})
+	}
+	w.pieces = list
+	return list
+}
+
+// elementKind is the format of a list element; what is no scalar is shown as
+// JSON unless the recipe says otherwise.
+func elementKind(v Value, each Kind) Kind {
+	if each != KindAuto {
+		return each
+	}
+	switch v.(type) {
+	case Array, Object:
+		return KindJSON
+	}
+	return KindText
+}

@@ -1,0 +1,65 @@
+package recipe
+
+// maxRecordBytes bounds the records of one result, as compact JSON: they go
+// into an agent's context, whose size is the scarce thing.
+const maxRecordBytes = 80_000
+
+// record makes the record of one item: the recipe's keys, else the labels of
+// its fields, with raw values; else the item itself.
+func (r *Recipe) record(it *itemView) Value {
+	switch {
+	case len(r.Record) > 0:
+		o := make(Object, len(r.Record))
+		for i := range r.Record {
+			v, _ := it.at(r.Record[i].Path, false)
+			o[i] = Member{r.Record[i].Key, v}
+		}
+		return o
+	case len(r.Fields) > 0:
+		o := make(Object, len(r.Fields))
+		for i := range r.Fields {
+			v, _ := it.field(&r.Fields[i])
+			o[i] = Member{r.Fields[i].Label, v}
+		}
+		return o
+	}
+	return it.value
+}
+
+// recordsWithin makes the records of the items, as many from the start as fit
+// into maxRecordBytes.
+func (r *Recipe) recordsWithin(items []itemView, scratch []byte) []Value {
+	records := make([]Value, 0, len(items))
+	size := len("[]")
+	for i := range items {
+		rec := r.record(&items[i])
+		if i > 0 {
+			size++ // the comma
+		}
+		scratch = appendJSONUpTo(scratch[:0], rec, maxRecordBytes)
+		if size += len(scratch); size > maxRecordBytes {
+			break
+		}
+		records = append(records, rec)
+	}
+	return records
+}
+
+// emptyFields are the labels of the fields that have a value in no item.
+func (r *Recipe) emptyFields(items []itemView) []string {
+	if len(items) == 0 {
+		return nil
+	}
+	var empty []string
+	for i := range r.Fields {
+		found := false
+		for j := 0; j < len(items) && !found; j++ {
+			v, _ := items[j].field(&r.Fields[i])
+			found = v != nil
+		}
+		if !found {
+			empty = append(empty, r.Fields[i].Label)
+		}
+	}
+	return empty
+}
