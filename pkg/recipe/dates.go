@@ -168,7 +168,7 @@ func parseNumberMoment(s, unit string) (moment, bool) {
 // no date, whatever it may mean to someone.
 func parseTextMoment(s, unit string) (moment, bool) {
 	s = strings.TrimSpace(s)
-	if len(s) > 64 || s == "" {
+	if len(s) > 100 || s == "" {
 		return moment{}, false
 	}
 	c := &dateCursor{s: s}

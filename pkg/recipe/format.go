@@ -416,7 +416,7 @@ func (w *formatter) appendList(dst []byte, v Value, f *Format, it *itemView, pl 
 func appendBullets(dst []byte, list []piece, pl place) []byte {
 	for i := range list {
 		if i > 0 || !pl.start {
-			dst = append(dst, '\n')
+			dst = append(trimSpaces(dst), '\n')
 		}
 		dst = append(dst, pl.indent...)
 		dst = append(dst, "- "...)

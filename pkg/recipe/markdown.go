@@ -227,7 +227,7 @@ func isEntity(s string) bool {
 	}
 	name := s[1:end]
 	if name[0] != '#' {
-		return asciiLetter(name[0]) && isAll(name, func(c byte) bool { return asciiLetter(c) || asciiDigit(c) })
+		return len(name) > 1 && asciiLetter(name[0]) && isAll(name, func(c byte) bool { return asciiLetter(c) || asciiDigit(c) })
 	}
 	if name = name[1:]; name == "" {
 		return false
