@@ -1,0 +1,288 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"net/http/httptrace"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/hyperbolic-gateway/hb-rest/internal/api"
+	"github.com/hyperbolic-gateway/hb-rest/internal/fault"
+	"github.com/hyperbolic-gateway/hb-rest/internal/token"
+)
+
+const (
+	maxAnswer  = 64 << 20              // bytes of an answer: over ten times the largest upstream body
+	startPause = 50 * time.Millisecond // between two looks for a daemon that is starting
+	maxUnsent  = 3                     // tries of a call that was not sent at all
+)
+
+// A kind says whether a call may be sent again when it is not known whether it
+// was carried out.
+type kind bool
+
+const (
+	once       kind = false
+	repeatable kind = true
+)
+
+// A reply is what came back, whole.
+type reply struct {
+	status int
+	media  string
+	body   []byte
+}
+
+// get and post are generic functions, not methods, because a method cannot have
+// a type parameter.
+func get[T any](ctx context.Context, c *Client, path string) (*T, error) {
+	r, err := c.call(ctx, http.MethodGet, path, nil, repeatable)
+	if err != nil {
+		return nil, err
+	}
+	return decode[T](c, r)
+}
+
+func post[T any](ctx context.Context, c *Client, path string, q any, k kind) (*T, error) {
+	var body bytes.Buffer
+	enc := json.NewEncoder(&body)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(q); err != nil {
+		return nil, fault.New("BAD_JSON", "an argument is not JSON").With(fault.Cause(err))
+	}
+	if body.Len() > api.MaxBody {
+		return nil, fault.New("BODY_TOO_LARGE", "the call is over %d MiB", api.MaxBody>>20)
+	}
+	r, err := c.call(ctx, http.MethodPost, path, body.Bytes(), k)
+	if err != nil {
+		return nil, err
+	}
+	return decode[T](c, r)
+}
+
+// tries is what one call has already used up.
+type tries struct {
+	proof, unauthorized, lost bool
+	unsent                    int
+}
+
+// call sends one request and returns the daemon's answer, whatever its status.
+func (c *Client) call(ctx context.Context, method, path string, body []byte, k kind) (*reply, error) {
+	if c.urlErr != nil {
+		return nil, fault.New("BRIDGE_UNREACHABLE", "%v", c.urlErr).With(fault.Retryable(false),
+			fault.Hint("Set HB_WRAP_URL to the address that `hbrestd status` prints, or leave it out."))
+	}
+	limited, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	var t tries
+	for {
+		r, tok, err := c.attempt(limited, method, path, body)
+		if err == nil {
+			if r.status == http.StatusUnauthorized && !t.unauthorized {
+				t.unauthorized = true // refused before any work, so even a write may go again
+				if now, err := c.token(); err == nil && now != tok {
+					continue
+				}
+			}
+			return r, nil
+		}
+		if !c.again(limited, err, k, &t) {
+			return nil, c.explain(ctx, limited, err, k)
+		}
+	}
+}
+
+// attempt reads the token and sends the request once.
+func (c *Client) attempt(ctx context.Context, method, path string, body []byte) (*reply, string, error) {
+	tok, err := c.token()
+	if err != nil {
+		return nil, "", err
+	}
+	l := c.lineFor(tok)
+	t := l.reads
+	if method != http.MethodGet {
+		t = l.writes
+	}
+	r, err := c.send(ctx, t, tok, method, path, body)
+	return r, tok, err
+}
+
+// token reads the first candidate that exists. A file that exists but is not
+// safe to use is an error, not a reason to look further.
+func (c *Client) token() (string, error) {
+	for _, f := range c.files {
+		if _, err := os.Lstat(f); !errors.Is(err, fs.ErrNotExist) || len(c.files) == 1 {
+			return token.Read(f)
+		}
+	}
+	if len(c.files) == 0 {
+		return "", fault.New("TOKEN_FILE_MISSING", "no token file is configured, and there is no home to look in")
+	}
+	return "", fault.New("TOKEN_FILE_MISSING", "no token file at %s", strings.Join(c.files, " or "))
+}
+
+// An unsent error: not one byte of the call left this process.
+type unsent struct{ err error }
+
+func (e *unsent) Error() string { return e.err.Error() }
+func (e *unsent) Unwrap() error { return e.err }
+
+// A lost error: the connection broke after the call was sent, in part or whole.
+type lost struct{ err error }
+
+func (e *lost) Error() string { return e.err.Error() }
+func (e *lost) Unwrap() error { return e.err }
+
+var errTooLarge = fmt.Errorf("the answer is over %d MiB", maxAnswer>>20)
+
+func (c *Client) send(ctx context.Context, t *http.Transport, tok, method, path string, body []byte) (*reply, error) {
+	var conn *provenConn
+	var before int64
+	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(i httptrace.GotConnInfo) {
+		if p, ok := i.Conn.(*provenConn); ok {
+			conn, before = p, p.begin()
+		}
+	}})
+	req, err := http.NewRequestWithContext(traced, method, "http://"+c.addr.String()+path, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Authorization", "Bearer "+tok)
+	req.Header.Set("User-Agent", "") // not sent: the version header says it
+	req.Header.Set("Accept", "application/json")
+	if c.version != "" {
+		req.Header.Set(api.HeaderVersion, c.version)
+	}
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	resp, err := t.RoundTrip(req) // not a Client: it would follow redirects
+	if err != nil {
+		switch {
+		case conn == nil:
+			return nil, err
+		case conn.written.Load() == before:
+			return nil, &unsent{err}
+		}
+		return nil, &lost{err}
+	}
+	defer resp.Body.Close()
+	data, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
+	if err != nil {
+		return nil, &lost{err}
+	}
+	if len(data) > maxAnswer {
+		return nil, errTooLarge
+	}
+	c.noteHeaders(resp.Header)
+	return &reply{status: resp.StatusCode, media: resp.Header.Get("Content-Type"), body: data}, nil
+}
+
+func (c *Client) noteHeaders(h http.Header) {
+	if v := h.Get(api.HeaderVersion); v != "" {
+		v = fault.Shorten(v, 60)
+		c.server.Store(&v)
+	}
+	if n, err := strconv.ParseUint(h.Get(api.HeaderRevision), 10, 64); err == nil {
+		c.revision.Store(n)
+	}
+}
+
+// again decides whether the call may be tried once more, and waits if that is
+// what it takes.
+func (c *Client) again(ctx context.Context, err error, k kind, t *tries) bool {
+	if ctx.Err() != nil {
+		return false
+	}
+	var (
+		who      *stranger
+		notThere *dialError
+		notSent  *unsent
+		broken   *lost
+	)
+	switch {
+	case errors.As(err, &who):
+		// The token may have been renewed between reading and dialling.
+		first := !t.proof && !who.slow
+		t.proof = true
+		return first
+	case errors.As(err, &notThere), fault.Is(err, "TOKEN_FILE_MISSING"):
+		if c.now().Sub(c.started) >= startGrace {
+			return false
+		}
+		pause := time.NewTimer(startPause)
+		defer pause.Stop()
+		select {
+		case <-pause.C:
+			return true
+		case <-ctx.Done():
+			return false
+		}
+	case errors.As(err, &notSent):
+		t.unsent++
+		return t.unsent < maxUnsent
+	case errors.As(err, &broken):
+		first := !t.lost
+		t.lost = true
+		return first && k == repeatable
+	}
+	return false
+}
+
+// explain makes the fault of a call that did not reach an answer.
+func (c *Client) explain(caller, limited context.Context, err error, k kind) error {
+	if errors.Is(caller.Err(), context.Canceled) {
+		return fault.From(context.Canceled)
+	}
+	var (
+		f        *fault.Error
+		who      *stranger
+		notThere *dialError
+	)
+	switch {
+	case errors.As(err, &f):
+		return f
+	case errors.As(err, &who):
+		c.log.Warn("client: the program on the bridge's port is not the daemon", "addr", c.addr.String(), "why", who.why)
+		e := fault.New("BRIDGE_BAD_ANSWER", "another program holds port %d: %s", c.addr.Port(), who.why).With(fault.Cause(err))
+		if who.wrong { // or it is a daemon, but not the one of this token file
+			e.With(fault.Hint("Compare HB_WRAP_TOKEN_FILE with the token file that `hbrestd status` prints. If they agree, another program holds the port."))
+		}
+		return e
+	case errors.As(err, &notThere):
+		return fault.New("BRIDGE_UNREACHABLE", "no daemon answers at %s", c.addr).With(fault.Cause(err))
+	case errors.Is(err, errTooLarge):
+		return badAnswer("%v", errTooLarge)
+	case limited.Err() != nil:
+		return fault.New("BRIDGE_TIMEOUT", "the daemon at %s did not answer in %s", c.addr, c.waited(caller)).With(fault.Retryable(k == repeatable), fault.Cause(err))
+	}
+	e := fault.New("BRIDGE_UNREACHABLE", "the daemon at %s closed the connection before it answered", c.addr).With(fault.Cause(err))
+	var notSent *unsent
+	if k == once && !errors.As(err, &notSent) {
+		e.With(fault.Retryable(false),
+			fault.Hint("The call may have been carried out: check before you repeat it. `hbrestd status` shows whether the daemon runs."))
+	}
+	return e
+}
+
+// waited is the limit that ended a call, in words.
+func (c *Client) waited(caller context.Context) string {
+	if caller.Err() != nil {
+		return "the caller's time"
+	}
+	return c.timeout.String()
+}
+
+// badAnswer is for a daemon that is proven but does not talk as expected.
+func badAnswer(format string, args ...any) *fault.Error {
+	return fault.New("BRIDGE_BAD_ANSWER", format, args...).With(fault.Hint("Update hb-rest and hbrestd to the same version; `hbrestd status` prints the daemon's."))
+}
