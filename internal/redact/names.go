@@ -68,7 +68,7 @@ var keyWords = []string{
 // tokenFollowers and tokenLeaders tell a counted or a page's token from a
 // credential: max_tokens, token_count, nextPageToken, X-Continuation-Token.
 var (
-	tokenFollowers = []string{"s", "iz", "count", "limit", "usage", "budget"}
+	tokenFollowers = []string{"iz", "count", "limit", "usage", "budget", "scount", "slimit", "susage", "sused", "sbudget", "sremaining"}
 	tokenLeaders   = []string{"page", "next", "prev", "previous", "continuation", "sync", "cursor", "pagination", "start", "resume"}
 )
 

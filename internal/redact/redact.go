@@ -176,7 +176,7 @@ func hasToken(n string) bool {
 		if !found {
 			return false
 		}
-		if !hasAnyPrefix(after, tokenFollowers) && !hasAnySuffix(before, tokenLeaders) {
+		if after != "s" && !hasAnyPrefix(after, tokenFollowers) && !hasAnySuffix(before, tokenLeaders) {
 			return true
 		}
 		rest = after

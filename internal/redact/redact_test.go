@@ -28,11 +28,11 @@ func TestCredentialHeader(t *testing.T) {
 		Private-Token JOB-TOKEN X-Gitlab-Token X-Functions-Key Authentication X-Session-Id X-Session
 		X-Shopify-Access-Token X-Figma-Token X-Token Token X-RapidAPI-Key X-Client-Secret
 		X-Password X-Passwd X-Credential X-Hub-Signature-256 Signature X-Master-Key X-Access-Key
-		X-Secretary-Secret DPoP X-Bearer X-My-JWT
+		X-Secretary-Secret DPoP X-Bearer X-My-JWT X-Token-Sig
 	`)
 	each(t, "CredentialHeader", redact.CredentialHeader, false, `
 		Accept Accept-Language Content-Type User-Agent X-Request-Id Idempotency-Key If-None-Match
-		X-Author X-Authored-By X-Monkey X-Keyboard X-Api-Version X-Secretary X-Max-Tokens X-Token-Count X-Tokenizer
+		X-Author X-Authored-By X-Monkey X-Keyboard X-Api-Version X-Secretary X-Max-Tokens X-Tokens-Remaining X-Token-Count X-Tokenizer
 		X-Continuation-Token X-Next-Page-Token Key X-Key-Format X-Correlation-Id Notion-Version X-GitHub-Api-Version
 		X-Amz-Date Prefer Range Origin-Country X-Passenger-Count X-Design
 	`)

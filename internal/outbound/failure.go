@@ -1,0 +1,189 @@
+package outbound
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/hyperbolic-gateway/hb-rest/internal/fault"
+)
+
+// wire remembers how far an exchange got; the transport calls its hooks from
+// its own goroutines.
+type wire struct {
+	mu     sync.Mutex // guards the rest
+	sent   bool
+	tlsErr error
+}
+
+func (w *wire) trace() *httptrace.ClientTrace {
+	return &httptrace.ClientTrace{
+		// From here on the API may have seen the request, though perhaps not all of it.
+		WroteHeaders: func() { w.mu.Lock(); w.sent = true; w.mu.Unlock() },
+		TLSHandshakeDone: func(_ tls.ConnectionState, err error) {
+			w.mu.Lock()
+			w.tlsErr = err
+			w.mu.Unlock()
+		},
+	}
+}
+
+func (w *wire) state() (sent bool, tlsErr error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.sent, w.tlsErr
+}
+
+// A timeoutError is the end of a request's own time. Send turns it into
+// UPSTREAM_TIMEOUT, or into the caller's context error if that ended first.
+type timeoutError struct{ sent bool }
+
+func (e *timeoutError) Error() string { return "request timed out" }
+func (e *timeoutError) Unwrap() error { return context.DeadlineExceeded }
+
+// ended gives an error that the end of a context caused its right name: the
+// caller's context first, then the request's own timeout.
+func ended(caller context.Context, h *hop, err error) error {
+	var f *fault.Error
+	if err == nil || errors.As(err, &f) {
+		return err // the cause was known before time ran out
+	}
+	if caller.Err() != nil {
+		return caller.Err()
+	}
+	if !errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	var t *timeoutError
+	sent := errors.As(err, &t) && t.sent
+	what := "did not answer completely within"
+	if !sent {
+		what = "could not be reached within"
+	}
+	return fault.New("UPSTREAM_TIMEOUT", "%s %s %s", h.target.host, what, h.limit).
+		With(fault.Retryable(!sent || !h.write), fault.Cause(err))
+}
+
+// sendFault names an error from before the answer's header was complete.
+func sendFault(ctx context.Context, h *hop, w *wire, err error) error {
+	sent, tlsErr := w.state()
+	var f *fault.Error
+	if errors.As(err, &f) {
+		if h.n > 0 {
+			return asRedirect(f)
+		}
+		return f
+	}
+	if ctx.Err() != nil || errors.Is(err, context.DeadlineExceeded) {
+		return endOfContext(ctx, sent)
+	}
+	host, cause := h.target.host, fault.Cause(err)
+	switch {
+	case errors.Is(err, http.ErrSchemeMismatch):
+		return fault.New("UPSTREAM_PROTOCOL", "%s answers in plain http where https was asked for", host).With(cause)
+	case isRecordError(err):
+		return fault.New("UPSTREAM_PROTOCOL", "%s does not speak TLS on port %s", host, h.target.port).With(cause)
+	case isCut(err):
+		return fault.New("UPSTREAM_CONNECT", "%s closed the connection before it answered", host).
+			With(fault.Retryable(!sent || !h.write), cause)
+	case tlsErr != nil || isTLS(err):
+		return fault.New("UPSTREAM_TLS", "%s", tlsWords(host, err)).With(cause)
+	case strings.Contains(err.Error(), "response headers exceeded"):
+		return fault.New("UPSTREAM_PROTOCOL", "the header of the answer is larger than %d bytes", maxHeader).With(cause)
+	}
+	// The library's text may hold bytes of the answer, so it stays in the log.
+	return fault.New("UPSTREAM_PROTOCOL", "%s did not answer in HTTP", host).With(cause)
+}
+
+// endOfContext keeps cancellation as it is and marks a timeout with what is
+// known about the request.
+func endOfContext(ctx context.Context, sent bool) error {
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return ctx.Err()
+	}
+	return &timeoutError{sent: sent}
+}
+
+// readFault names an error from the answer's body.
+func (c *Client) readFault(ctx context.Context, h *hop, status int, err error) error {
+	var enc *encodingError
+	with := []fault.Option{fault.Status(status), fault.Cause(err)}
+	switch {
+	case errors.Is(err, errTooLarge):
+		return fault.New("RESPONSE_TOO_LARGE", "the answer is larger than %d bytes after decompression", c.policy.MaxBytes).With(with...)
+	case ctx.Err() != nil:
+		return endOfContext(ctx, true)
+	case errors.As(err, &enc):
+		return fault.New("RESPONSE_ENCODING", "%s", enc).With(with...)
+	case strings.Contains(err.Error(), "chunk"):
+		return fault.New("UPSTREAM_PROTOCOL", "the answer's chunks are malformed").With(with...)
+	}
+	return fault.New("RESPONSE_INCOMPLETE", "the answer stopped before its end").
+		With(append(with, fault.Retryable(!h.write))...)
+}
+
+// isCut reports a connection that ended, in whatever way, before the answer.
+func isCut(err error) bool {
+	var op *net.OpError
+	if errors.As(err, &op) && (op.Op == "read" || op.Op == "write") {
+		return true
+	}
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) ||
+		strings.Contains(err.Error(), "server closed idle connection")
+}
+
+func isRecordError(err error) bool {
+	var rec tls.RecordHeaderError
+	return errors.As(err, &rec)
+}
+
+func isTLS(err error) bool {
+	var cert *tls.CertificateVerificationError
+	var op *net.OpError
+	return errors.As(err, &cert) || errors.As(err, &op) && (op.Op == "remote error" || op.Op == "local error") ||
+		strings.HasPrefix(err.Error(), "tls: ")
+}
+
+// tlsWords says which of the usual faults a certificate has.
+func tlsWords(host string, err error) string {
+	var invalid x509.CertificateInvalidError
+	var name x509.HostnameError
+	var issuer x509.UnknownAuthorityError
+	switch {
+	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
+		if now := time.Now(); invalid.Cert != nil && now.Before(invalid.Cert.NotBefore) {
+			return fmt.Sprintf("the certificate of %s is not valid before %s", host, invalid.Cert.NotBefore.UTC().Format(time.DateOnly))
+		} else if invalid.Cert != nil {
+			return fmt.Sprintf("the certificate of %s expired on %s", host, invalid.Cert.NotAfter.UTC().Format(time.DateOnly))
+		}
+		return fmt.Sprintf("the certificate of %s has expired", host)
+	case errors.As(err, &name):
+		return fmt.Sprintf("the certificate of %s is for another host%s", host, certNames(name.Certificate))
+	case errors.As(err, &issuer):
+		by := ""
+		if issuer.Cert != nil && issuer.Cert.Issuer.String() != "" {
+			by = " (" + fault.Shorten(issuer.Cert.Issuer.String(), 80) + ")"
+		}
+		return fmt.Sprintf("the certificate of %s is signed by an unknown issuer%s", host, by)
+	case errors.As(err, &invalid):
+		return fmt.Sprintf("the certificate of %s is not valid", host)
+	}
+	return fmt.Sprintf("the TLS handshake with %s failed", host)
+}
+
+func certNames(c *x509.Certificate) string {
+	if c == nil || len(c.DNSNames) == 0 {
+		return ""
+	}
+	const most = 3
+	return " (" + fault.Shorten(strings.Join(c.DNSNames[:min(len(c.DNSNames), most)], ", "), 80) + ")"
+}

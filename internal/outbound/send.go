@@ -1,0 +1,227 @@
+package outbound
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptrace"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/hyperbolic-gateway/hb-rest/internal/fault"
+)
+
+// A hop is one exchange of a request: the request itself, or a redirect of it.
+type hop struct {
+	req    *Request
+	n      int // 0 for the request itself
+	method string
+	header http.Header // what the caller gave, less what redirects took away
+	body   []byte
+	write  bool
+	target *target
+	limit  time.Duration // of the whole request, for messages
+}
+
+// Send sends r and follows redirects, all within r.Timeout. It returns the final
+// answer whatever its status, or an error: a *fault.Error with a POLICY_,
+// UPSTREAM_ or RESPONSE_ code, BUSY, what Intent returned, or ctx's own error
+// when ctx ended first.
+func (c *Client) Send(ctx context.Context, r *Request) (*Response, error) {
+	begin := c.opt.Now()
+	limit := r.Timeout
+	if limit <= 0 {
+		limit = DefaultTimeout
+	}
+	limit = min(limit, c.policy.MaxTimeout)
+	tctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+
+	h, err := c.first(r)
+	if err != nil {
+		c.observe(ctx, refused(r, begin), err)
+		return nil, err
+	}
+	h.limit = limit
+	for {
+		resp, next, err := c.exchange(ctx, tctx, h)
+		if err != nil {
+			return nil, err
+		}
+		if next == nil {
+			resp.Duration = c.opt.Now().Sub(begin)
+			return resp, nil
+		}
+		h = next
+	}
+}
+
+// first checks what needs no network and makes the first hop.
+func (c *Client) first(r *Request) (*hop, error) {
+	t, err := c.policy.target(r.URL)
+	if err != nil {
+		return nil, err
+	}
+	if !isToken(r.Method) || r.Method == http.MethodConnect || r.Method == http.MethodTrace {
+		return nil, fault.New("POLICY_URL", "the method %q is not sent", fault.Shorten(r.Method, 20)).With(fault.Field("wrapper.request.method"))
+	}
+	if len(r.Body) > MaxRequestBody {
+		return nil, fault.New("POLICY_REQUEST_TOO_LARGE", "the body has %d bytes; at most %d are sent", len(r.Body), MaxRequestBody).With(fault.Field("wrapper.request.body"))
+	}
+	header, err := cleanHeader(r.Header)
+	if err != nil {
+		return nil, err
+	}
+	return &hop{req: r, method: r.Method, header: header, body: r.Body, write: r.write(), target: t}, nil
+}
+
+// notOurs are headers that frame the message or name its receiver. The wrapper
+// validator refuses them; here they are dropped should one come through.
+var notOurs = []string{"Host", "Content-Length", "Transfer-Encoding", "Connection", "Keep-Alive", "Te", "Trailer", "Upgrade", "Expect", "Accept-Encoding"}
+
+func cleanHeader(in http.Header) (http.Header, error) {
+	out, size := http.Header{}, 0
+	for name, values := range in {
+		key := http.CanonicalHeaderKey(name)
+		if slices.Contains(notOurs, key) || strings.HasPrefix(key, "Proxy-") {
+			continue
+		}
+		if !isToken(name) {
+			return nil, fault.New("POLICY_URL", "the header name %q is not valid", fault.Shorten(name, 40)).With(fault.Field("wrapper.request.headers"))
+		}
+		for _, v := range values {
+			if strings.ContainsFunc(v, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }) {
+				return nil, fault.New("POLICY_URL", "the header %s has a control character", key).With(fault.Field("wrapper.request.headers"))
+			}
+			size += len(key) + len(v) + len(": \r\n")
+			out[key] = append(out[key], v)
+		}
+	}
+	if size > MaxRequestHeader {
+		return nil, fault.New("POLICY_REQUEST_TOO_LARGE", "the headers have %d bytes; at most %d are sent", size, MaxRequestHeader).With(fault.Field("wrapper.request.headers"))
+	}
+	return out, nil
+}
+
+// isToken is the grammar of methods and header names (RFC 9110 section 5.6.2).
+func isToken(s string) bool {
+	return s != "" && !strings.ContainsFunc(s, func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("!#$%&'*+-.^_`|~", r))
+	})
+}
+
+// exchange sends one hop and decides what follows: an answer, a next hop, or an
+// error. Whatever happened is observed once. ctx is caller with the request's
+// own timeout.
+func (c *Client) exchange(caller, ctx context.Context, h *hop) (resp *Response, next *hop, err error) {
+	x := Exchange{Tag: h.req.Tag, Method: h.method, Host: h.target.authority(), Hop: h.n, Durable: h.req.Durable, Start: c.opt.Now()}
+	leave, err := c.queue.enter(ctx, h.target.origin())
+	if err != nil {
+		err = ended(caller, h, err)
+		c.observe(ctx, x, err)
+		return nil, nil, err
+	}
+	defer leave()
+	if h.req.Durable && c.opt.Intent != nil {
+		if err := c.opt.Intent(ctx, x); err != nil {
+			return nil, nil, ended(caller, h, intentFault(err))
+		}
+	}
+	resp, err = c.roundTrip(ctx, h)
+	if resp != nil {
+		x.Status, x.Bytes = resp.Status, int64(len(resp.Body))
+	}
+	if err == nil && isRedirect(resp.Status) {
+		next, err = c.follow(h, resp)
+	}
+	err = ended(caller, h, err)
+	c.observe(ctx, x, err)
+	return resp, next, err
+}
+
+func intentFault(err error) error {
+	var f *fault.Error
+	if errors.As(err, &f) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	return fault.New("AUDIT_FAILED", "the audit trail could not record the request, so it was not sent").With(fault.Cause(err))
+}
+
+// observe reports the end of a hop. The row is written even when the call is over.
+func (c *Client) observe(ctx context.Context, x Exchange, err error) {
+	if c.opt.Observe == nil {
+		return
+	}
+	if err != nil {
+		x.Err = fault.From(err).Code
+	}
+	x.Duration = c.opt.Now().Sub(x.Start)
+	c.opt.Observe(context.WithoutCancel(ctx), x)
+}
+
+// refused is the record of a request that the policy stopped before its first
+// hop. The host is left out where it could not be read safely.
+func refused(r *Request, at time.Time) Exchange {
+	x := Exchange{Tag: r.Tag, Method: r.Method, Durable: r.Durable, Start: at}
+	if r.URL != nil {
+		x.Host = fault.Shorten(r.URL.Host, 100)
+		if i := strings.LastIndexByte(x.Host, '@'); i >= 0 {
+			x.Host = x.Host[i+1:]
+		}
+	}
+	return x
+}
+
+// roundTrip sends one hop and reads its answer. With an error the response, if
+// any, holds the status and what was read.
+func (c *Client) roundTrip(ctx context.Context, h *hop) (*Response, error) {
+	var w wire
+	hr := c.request(httptrace.WithClientTrace(ctx, w.trace()), h)
+	got, err := c.transport.RoundTrip(hr)
+	if err != nil {
+		return nil, sendFault(ctx, h, &w, err)
+	}
+	defer got.Body.Close() //nolint:errcheck // nothing left to learn from it
+	shown := *h.target.url
+	resp := &Response{Status: got.StatusCode, Header: got.Header, URL: &shown}
+	if got.StatusCode == http.StatusSwitchingProtocols {
+		return resp, fault.New("UPSTREAM_PROTOCOL", "%s wants to switch to another protocol", h.target.host).With(fault.Status(got.StatusCode))
+	}
+	if isRedirect(got.StatusCode) {
+		const enough = 64 << 10 // a short page may go by so that the connection stays; more is not worth it
+		_, _ = io.CopyN(io.Discard, got.Body, enough)
+		return resp, nil
+	}
+	resp.Body, err = c.read(got, h.method)
+	if err != nil {
+		return resp, c.readFault(ctx, h, resp.Status, err)
+	}
+	resp.Header.Del("Content-Encoding")
+	return resp, nil
+}
+
+// request is the hop as net/http wants it. The headers that belong to us are
+// set here, so that neither a wrapper nor a redirect can change them.
+func (c *Client) request(ctx context.Context, h *hop) *http.Request {
+	header := h.header.Clone()
+	header.Set("Accept-Encoding", "gzip, deflate")
+	if header.Get("Range") != "" {
+		header.Set("Accept-Encoding", "identity") // a range of compressed bytes cannot be decoded
+	}
+	if header.Get("User-Agent") == "" {
+		header.Set("User-Agent", c.opt.UserAgent)
+	}
+	u := *h.target.url
+	hr := (&http.Request{Method: h.method, URL: &u, Host: u.Host, Header: header, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}).WithContext(ctx)
+	if len(h.body) == 0 {
+		hr.Body = http.NoBody
+		return hr
+	}
+	hr.ContentLength = int64(len(h.body))
+	hr.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(h.body)), nil }
+	hr.Body, _ = hr.GetBody()
+	return hr
+}
