@@ -63,7 +63,10 @@ func (a *app) client() (*client.Client, error) {
 	if _, set := a.env("HB_WRAP_URL"); !set && !strings.HasSuffix(d.Addr, ":0") {
 		u = &url.URL{Scheme: "http", Host: d.Addr}
 	}
-	return client.New(client.Options{URL: u, TokenFiles: s.TokenCandidates, Version: Version(), Timeout: statusTimeout}), nil
+	return client.New(client.Options{
+		URL: u, TokenFiles: s.TokenCandidates, Version: Version(), Timeout: statusTimeout,
+		Started: time.Unix(0, 0), // a person is told at once when nothing runs
+	}), nil
 }
 
 func printStatus(w io.Writer, st *api.Status) error {
