@@ -1,0 +1,153 @@
+package recipe
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// What Derive reads of a sample, so that a hostile one costs little.
+const (
+	deriveItems   = 20  // items of a list whose keys are read
+	deriveMembers = 400 // distinct keys of one object
+	deriveLooks   = 200 // objects looked into on the way to a list
+	deriveKey     = 120 // bytes of a key that may become a column
+	derivePath    = 512 // bytes of a path, the format's own limit
+	deriveText    = 400 // bytes of a text that are looked at
+
+	deriveMaxFields      = 20 // the most fields a caller may ask for
+	deriveListFields     = 8  // when the caller does not say
+	deriveDocumentFields = 12
+	deriveTitle          = 200 // characters of a title, the heading's own limit
+)
+
+// DeriveOptions steer Derive. The zero value works.
+type DeriveOptions struct {
+	// MaxFields is the most columns or lines, 1 to 20; a number outside is
+	// moved to the nearer end, 0 means 8 for lists and 12 for one object.
+	MaxFields int
+	// Name becomes the recipe's title, as plain text; "" means none.
+	Name string
+	// Skip names keys that must not be shown, such as those of credentials.
+	// It is asked about every key on the way to a value. A short list of
+	// Derive's own always applies, nil or not.
+	Skip func(key string) bool
+}
+
+// A Note is something Derive noticed that the author of the recipe should
+// know. The codes are "looks_like_error" (the sample is an error answer),
+// "empty_list" (a list without items says nothing about its columns),
+// "needs_shape" (the sample wants a shape Derive does not write) and
+// "paging_hint" (Message is a JSON object for the recipe's pagination, to be
+// checked by its reader: parameter names are a guess).
+type Note struct {
+	Code, Message string
+}
+
+// Derive makes a first draft of a recipe from one real answer: it finds the
+// list (or takes the whole object), picks the members a person would look at
+// first, and gives them labels, formats and record keys. The same value and
+// options always give the same recipe, and Parse accepts every recipe given.
+// It is nil when the sample has nothing to show or needs a shape that is not
+// built; the notes then say why, where there is a reason to say.
+func Derive(v Value, o DeriveOptions) (*Recipe, []Note) {
+	d := &deriver{opts: o}
+	found := d.find(v)
+	if found.what == foundNothing || found.what == foundShape {
+		return nil, d.notes
+	}
+	cols := d.columns(found)
+	if len(cols) == 0 {
+		return nil, d.notes
+	}
+	doc := d.document(found, cols)
+	r, report := Parse(doc)
+	if !report.OK() {
+		return nil, d.notes // the fuzz test holds that this does not happen
+	}
+	if found.what != foundObject {
+		d.pagingHint(v, doc)
+	}
+	return r, d.notes
+}
+
+// A deriver is one run of Derive.
+type deriver struct {
+	opts  DeriveOptions
+	notes []Note
+	looks int // objects looked into so far
+}
+
+func (d *deriver) note(code, format string, args ...any) {
+	d.notes = append(d.notes, Note{Code: code, Message: fmt.Sprintf(format, args...)})
+}
+
+// max is the number of columns to give.
+func (d *deriver) max(what foundKind) int {
+	switch n := d.opts.MaxFields; {
+	case n == 0 && what == foundObject:
+		return deriveDocumentFields
+	case n == 0:
+		return deriveListFields
+	default:
+		return min(max(n, 1), deriveMaxFields)
+	}
+}
+
+// document writes the recipe as its author would.
+func (d *deriver) document(f found, cols []draftColumn) Object {
+	mode := Table
+	if f.what == foundObject {
+		mode = Document
+	}
+	doc := Object{
+		{"schemaVersion", json.Number("1")},
+		{"select", f.path},
+		{"mode", string(mode)},
+	}
+	if t := derivedTitle(d.opts.Name); t != "" {
+		doc = append(doc, Member{"title", t})
+	}
+	var fields, record Object
+	for _, c := range cols {
+		fields = append(fields, Member{c.label, c.field()})
+		record = append(record, Member{c.record, c.path})
+	}
+	if id, ok := recordID(f, cols); ok && len(record) < 50 && !d.hidden("id") {
+		record = append(Object{id}, record...)
+	}
+	return append(doc, Member{"fields", fields}, Member{"record", record})
+}
+
+// recordID gives the record an item's own id when another key is shown as the
+// id: a call that acts on the item usually wants it.
+func recordID(f found, cols []draftColumn) (Member, bool) {
+	if f.what == foundScalars {
+		return Member{}, false
+	}
+	for _, c := range cols {
+		if c.path == "id" || c.record == "id" {
+			return Member{}, false
+		}
+	}
+	if !slices.ContainsFunc(cols, func(c draftColumn) bool { return c.rank == rankID }) {
+		return Member{}, false
+	}
+	for _, it := range f.items {
+		if v, ok := it.Get("id"); !ok || !singleValue(v) {
+			return Member{}, false
+		}
+	}
+	return Member{"id", "id"}, len(f.items) > 0
+}
+
+// derivedTitle turns a name into a title template that is only text: no line
+// breaks, and no "{{", which would open a placeholder.
+func derivedTitle(name string) string {
+	name = plainLine(name)
+	for strings.Contains(name, "{{") {
+		name = strings.ReplaceAll(name, "{{", "{ {")
+	}
+	return cutLabel(name, deriveTitle)
+}

@@ -1,0 +1,766 @@
+package recipe
+
+import (
+	"encoding/json"
+	"strings"
+)
+
+// What find can find.
+type foundKind int
+
+const (
+	foundNothing foundKind = iota
+	foundList              // a list of objects
+	foundScalars           // a list of other values, shown in one column
+	foundObject            // one object, shown as a document
+	foundShape             // something for a shape that Derive does not write
+)
+
+// A found is the place of the sample that a recipe should show.
+type found struct {
+	what  foundKind
+	path  string   // for select
+	items []Object // of a list: the first ones; of an object: itself
+	list  Array    // of foundScalars
+	err   bool     // an error answer, where arrays of errors are worth a line
+}
+
+// Names under which APIs keep their list, the likelier first.
+var listNames = []string{
+	"items", "results", "data", "records", "value", "values", "docs", "documents", "entries", "entry",
+	"objects", "rows", "list", "content", "hits", "hydra:member", "member", "members", "features", "children",
+	"edges", "nodes", "elements", "result", "contents",
+}
+
+// listNames that also name a part of a thing: an invoice has items, a comment
+// has children, a page has content.
+var partNames = nameSet("items", "content", "contents", "members", "children", "elements", "entries", "values",
+	"rows", "nodes", "documents", "objects", "list", "value")
+
+var (
+	// Members worth descending into first, and those never worth it.
+	wrapNames = []string{"data", "result", "results", "response", "body", "payload", "_embedded", "hits", "message",
+		"query", "parse", "content"}
+	asideNames = nameSet("meta", "metadata", "links", "_links", "status", "limits", "error", "errors", "warnings",
+		"included", "facets", "pagination", "paging", "headers", "_shards", "aggregations", "extensions")
+	// Names of things that have an identity of their own.
+	identNames = nameSet("id", "_id", "key", "name", "title", "sid", "uuid", "hash", "full_name", "fullname", "login")
+	// Members of an envelope that say nothing about the thing inside.
+	envelopeNames = nameSet("page", "pages", "per_page", "perpage", "page_size", "pagesize", "limit", "offset", "skip", "start",
+		"startat", "maxresults", "num_pages", "nbpages", "hitsperpage", "next", "previous", "prev", "first", "last",
+		"has_more", "hasmore", "islast", "cursor", "next_cursor", "nextpagetoken", "next_page_token", "ok", "success",
+		"took", "timed_out", "etag", "kind", "object", "self", "jsonrpc", "expand", "request_id", "requestid")
+)
+
+func nameSet(names ...string) map[string]bool {
+	m := make(map[string]bool, len(names))
+	for _, n := range names {
+		m[n] = true
+	}
+	return m
+}
+
+// find is step one: where is the thing to show.
+func (d *deriver) find(v Value) found {
+	switch v := v.(type) {
+	case Array:
+		return d.findArray(v)
+	case Object:
+		return d.findObject(v)
+	case nil:
+		return found{}
+	default:
+		return found{what: foundObject, path: "$", list: Array{v}}
+	}
+}
+
+func (d *deriver) findArray(a Array) found {
+	if len(a) == 2 {
+		if _, ok := a[0].(Object); ok {
+			if rows, ok := a[1].(Array); ok {
+				if len(rows) == 0 {
+					d.emptyList("$[1]")
+					return found{}
+				}
+				if arrayContent(rows) == foundList {
+					return d.flatten(listAt("$[1]", rows))
+				}
+			}
+		}
+	}
+	if len(a) == 0 {
+		d.emptyList("$")
+		return found{}
+	}
+	return d.flatten(d.listOf("$", a))
+}
+
+// listOf makes a found of any array.
+func (d *deriver) listOf(path string, a Array) found {
+	switch arrayContent(a) {
+	case foundList:
+		return listAt(path, a)
+	case foundScalars:
+		return found{what: foundScalars, path: path, list: a[:min(len(a), deriveItems)]}
+	case foundShape:
+		return d.shape(path, "matrix")
+	default:
+		return found{}
+	}
+}
+
+func listAt(path string, a Array) found {
+	f := found{what: foundList, path: path}
+	for _, v := range a[:min(len(a), 10*deriveItems)] {
+		if o, ok := v.(Object); ok && len(f.items) < deriveItems {
+			f.items = append(f.items, o)
+		}
+	}
+	return f
+}
+
+func (d *deriver) shape(path, shape string) found {
+	d.note("needs_shape", "%s needs shape %q, which derive does not write yet", path, shape)
+	return found{what: foundShape}
+}
+
+func (d *deriver) emptyList(path string) {
+	d.note("empty_list", "the list at %s is empty; derive from an answer with items", path)
+}
+
+// arrayContent says what an array holds: objects when at least half of its values
+// are, rows when more than half are arrays, else single values. Nulls do not
+// count; an array of nothing else is nothing.
+func arrayContent(a Array) foundKind {
+	var objects, arrays, n int
+	for _, v := range a[:min(len(a), 10*deriveItems)] {
+		switch v := v.(type) {
+		case nil:
+			continue
+		case Object:
+			objects++
+		case Array:
+			if len(v) > 0 {
+				arrays++
+			}
+		}
+		n++
+	}
+	switch {
+	case n == 0:
+		return foundNothing
+	case objects*2 >= n:
+		return foundList
+	case arrays*2 > n:
+		return foundShape
+	default:
+		return foundScalars
+	}
+}
+
+func (d *deriver) findObject(o Object) found {
+	o = withoutDuplicates(o)
+	if len(o) == 0 {
+		return found{}
+	}
+	if f, ok := d.findError(o); ok {
+		return f
+	}
+	if isKeyedMap(o) && !isThing(o) {
+		return d.shape("$", "entries")
+	}
+	if f, ok := d.inside(o, "$", true); ok {
+		return f
+	}
+	if f, ok := d.descend(o); ok {
+		return f
+	}
+	return d.lastResort(o)
+}
+
+// findError is rule three. An answer that looks like an error is still
+// derived, with a warning, because somebody may want to see errors.
+func (d *deriver) findError(o Object) (found, bool) {
+	if e, ok := memberValue(o, "error").(Object); ok && len(e) > 0 && !hasAnswer(o) {
+		d.note("looks_like_error", "the sample looks like an error answer; derive from a successful one")
+		return found{what: foundObject, path: "$.error", items: []Object{withoutDuplicates(e)}, err: true}, true
+	}
+	if !looksLikeError(o) {
+		return found{}, false
+	}
+	d.note("looks_like_error", "the sample looks like an error answer; derive from a successful one")
+	if hasAnswer(o) {
+		return found{}, false
+	}
+	return found{what: foundObject, path: "$", items: []Object{o}, err: true}, true
+}
+
+// hasAnswer reports whether an answer holds something beside its error.
+func hasAnswer(o Object) bool {
+	for _, n := range listNames {
+		switch v := memberValue(o, n).(type) {
+		case Array:
+			if len(v) > 0 {
+				return true
+			}
+		case Object:
+			if len(v) > 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func looksLikeError(o Object) bool {
+	switch e := memberValue(o, "errors").(type) {
+	case Array:
+		if len(e) > 0 {
+			return true
+		}
+	case Object:
+		if len(e) > 0 {
+			return true
+		}
+	}
+	if memberValue(o, "ok") == false || memberValue(o, "success") == false {
+		return true
+	}
+	switch e := memberValue(o, "error").(type) {
+	case string:
+		if e != "" && !isThing(o) {
+			return true
+		}
+	case bool:
+		if e {
+			return true
+		}
+	case Object:
+		if len(e) > 0 && !isThing(o) {
+			return true
+		}
+	}
+	if s, ok := memberValue(o, "__type").(string); ok && s != "" {
+		return true
+	}
+	if failingStatus(memberValue(o, "cod")) {
+		return true
+	}
+	if s, ok := memberValue(o, "status").(string); ok && (s == "error" || s == "fail") {
+		return !isThing(o)
+	}
+	says := isFullString(memberValue(o, "message")) || isFullString(memberValue(o, "detail")) || isFullString(memberValue(o, "title"))
+	if says && (failingStatus(memberValue(o, "status")) || failingStatus(memberValue(o, "statusCode")) || failingStatus(memberValue(o, "code"))) {
+		return true
+	}
+	// A problem document may leave its status out.
+	return isFullString(memberValue(o, "type")) && isFullString(memberValue(o, "title")) && isFullString(memberValue(o, "detail")) && memberValue(o, "id") == nil
+}
+
+// failingStatus reports whether v is an HTTP status from 400 to 599.
+func failingStatus(v Value) bool {
+	s := sampleText(v)
+	return len(s) == 3 && (s[0] == '4' || s[0] == '5') && digitByte(s[1]) && digitByte(s[2])
+}
+
+// inside applies rules four to six to one object. When whole is false the
+// object was found on the way down, and is taken as a document only if the
+// caller says it may be.
+func (d *deriver) inside(o Object, path string, entity bool) (found, bool) {
+	thing := isThing(o)
+	for _, name := range listNames {
+		key, a := arrayMember(o, name)
+		if a == nil || thing && partNames[name] && isNamedThing(o) {
+			continue
+		}
+		if arrayContent(a) == foundList && !d.hidden(key) {
+			return d.flatten(listAt(path+memberSegment(key), a)), true
+		}
+	}
+	for _, name := range listNames {
+		if key, a := arrayMember(o, name); a != nil && arrayContent(a) == foundShape && !thing && !d.hidden(key) {
+			return d.shape(path+memberSegment(key), "matrix"), true
+		}
+	}
+	if thing {
+		return found{what: foundObject, path: path, items: []Object{o}}, entity
+	}
+	return d.largest(o, path)
+}
+
+// largest is rule six: the array of objects, or the map, with the most
+// members.
+func (d *deriver) largest(o Object, path string) (found, bool) {
+	own := ownFacts(o)
+	var bestKey string
+	var best Value
+	size := 0
+	for _, m := range o {
+		if asideNames[strings.ToLower(m.Key)] || d.hidden(m.Key) {
+			continue
+		}
+		n := 0
+		switch v := m.Value.(type) {
+		case Array:
+			if arrayContent(v) == foundList && (len(v) > 1 || own < 4) {
+				n = len(v)
+			}
+		case Object:
+			if isKeyedMap(v) && own < 4 {
+				n = len(v)
+			}
+		}
+		if n > size {
+			bestKey, best, size = m.Key, m.Value, n
+		}
+	}
+	switch v := best.(type) {
+	case Array:
+		return d.flatten(listAt(path+memberSegment(bestKey), v)), true
+	case Object:
+		return d.shape(path+memberSegment(bestKey), "entries"), true
+	default:
+		return found{}, false
+	}
+}
+
+// descend is rule seven, breadth first, three levels.
+func (d *deriver) descend(root Object) (found, bool) {
+	type place struct {
+		o    Object
+		path string
+	}
+	level := []place{{root, "$"}}
+	for range 3 {
+		var next []place
+		for _, p := range level {
+			own := ownFacts(p.o)
+			children := d.childObjects(p.o)
+			for _, c := range children {
+				if d.looks++; d.looks > deriveLooks {
+					return found{}, false
+				}
+				// A thing of several facts is not left for one of its parts.
+				if !c.wrap && own > 3 {
+					continue
+				}
+				child := withoutDuplicates(c.o)
+				path := p.path + memberSegment(c.key)
+				if len(path) > derivePath {
+					continue
+				}
+				if f, ok := d.inside(child, path, c.wrap || len(children) == 1 && own < 2); ok {
+					return f, true
+				}
+				if !isThing(child) {
+					next = append(next, place{child, path})
+				}
+			}
+		}
+		level = next
+	}
+	return found{}, false
+}
+
+type childObject struct {
+	key  string
+	o    Object
+	wrap bool
+}
+
+// childObjects gives the members of o that are objects, those that usually wrap
+// an answer first.
+func (d *deriver) childObjects(o Object) []childObject {
+	var first, rest []childObject
+	for _, m := range o {
+		v, ok := m.Value.(Object)
+		if !ok || len(v) == 0 || len(m.Key) > deriveKey || asideNames[strings.ToLower(m.Key)] || d.hidden(m.Key) {
+			continue
+		}
+		rest = append(rest, childObject{key: m.Key, o: v})
+	}
+	for _, name := range wrapNames {
+		for i := range rest {
+			if !rest[i].wrap && strings.EqualFold(rest[i].key, name) {
+				rest[i].wrap = true
+				first = append(first, rest[i])
+			}
+		}
+	}
+	for _, c := range rest {
+		if !c.wrap {
+			first = append(first, c)
+		}
+	}
+	return first
+}
+
+// lastResort is rules eight and nine: parallel arrays, one array of single
+// values, else the object itself, wrappers of one member taken off.
+func (d *deriver) lastResort(o Object) found {
+	path := "$"
+	for range 4 {
+		if f, ok := d.arrays(o, path); ok {
+			return f
+		}
+		key, inner := onlyMember(o)
+		if inner == nil || d.hidden(key) || len(path)+len(key) > derivePath/2 {
+			break
+		}
+		o, path = withoutDuplicates(inner), path+memberSegment(key)
+	}
+	for _, c := range d.childObjects(o) {
+		if isParallel(c.o) {
+			return d.shape(path+memberSegment(c.key), "columns")
+		}
+	}
+	if key := emptyListIn(o); key != "" {
+		d.emptyList(path + memberSegment(key))
+		return found{}
+	}
+	return found{what: foundObject, path: path, items: []Object{o}}
+}
+
+// arrays is rule eight.
+func (d *deriver) arrays(o Object, path string) (found, bool) {
+	if isParallel(o) && !isThing(o) {
+		return d.shape(path, "columns"), true
+	}
+	var f found
+	n := 0
+	for _, m := range o {
+		switch v := m.Value.(type) {
+		case Array:
+			if len(v) == 0 || d.hidden(m.Key) || tokenList(m.Key) {
+				continue
+			}
+			if arrayContent(v) != foundScalars {
+				return found{}, false
+			}
+			n++
+			f = found{what: foundScalars, path: path + memberSegment(m.Key), list: v[:min(len(v), deriveItems)]}
+		case Object:
+			if len(v) > 0 && !asideNames[strings.ToLower(m.Key)] {
+				return found{}, false
+			}
+		}
+	}
+	if n != 1 || countScalars(o) > 2 || isThing(o) {
+		return found{}, false
+	}
+	return f, true
+}
+
+// flatten is rule ten: a list whose items are only a name for one inner list
+// shows the inner list.
+func (d *deriver) flatten(f found) found {
+	if f.what != foundList || len(f.items) == 0 {
+		return f
+	}
+	var key string
+	var inner Array
+	for _, it := range f.items {
+		for _, m := range it {
+			switch v := m.Value.(type) {
+			case nil, bool:
+			case Array:
+				if arrayContent(v) != foundList || d.hidden(m.Key) || key != "" && key != m.Key {
+					return f
+				}
+				key = m.Key
+				inner = append(inner, v[:min(len(v), deriveItems)]...)
+			case Object:
+				return f
+			default:
+				if w := keyWords(m.Key); len(w) == 0 || w[len(w)-1] != "id" {
+					return f
+				}
+			}
+		}
+	}
+	if key == "" {
+		return f
+	}
+	return listAt(f.path+"[*]"+memberSegment(key), inner)
+}
+
+// isThing reports whether an object is a thing of its own: it names itself
+// and says at least two more facts, or keeps them in a member for that.
+func isThing(o Object) bool {
+	facts, ident, kind, holds := 0, false, false, false
+	for _, m := range o[:min(len(o), deriveMembers)] {
+		if inner, ok := m.Value.(Object); ok && len(inner) > 0 {
+			switch m.Key {
+			case "attributes", "fields", "properties", "_source", "snippet":
+				holds = true
+			case "metadata":
+				holds = true
+				ident = ident || isFullString(memberValue(inner, "name"))
+			}
+			continue
+		}
+		kind = kind || m.Key == "kind" && isFullString(m.Value)
+		if !isFact(m) {
+			continue
+		}
+		facts++
+		ident = ident || identNames[strings.ToLower(m.Key)]
+	}
+	return ident && (facts >= 3 || holds && (facts >= 1 || kind))
+}
+
+// isNamedThing reports whether an object has an identity, a name and more:
+// then a list under a name such as "items" is a part of it, not the answer.
+func isNamedThing(o Object) bool {
+	facts, id, name := 0, false, false
+	for _, m := range o[:min(len(o), deriveMembers)] {
+		if !isFact(m) {
+			continue
+		}
+		facts++
+		switch strings.ToLower(m.Key) {
+		case "id", "_id", "sid", "uuid", "key", "iid":
+			id = true
+		case "name", "title", "number", "full_name", "subject", "summary", "login":
+			name = true
+		}
+	}
+	return id && name && facts >= 4
+}
+
+// isFact reports whether a member says something about its object.
+func isFact(m Member) bool {
+	switch v := m.Value.(type) {
+	case string:
+		return v != "" && !isWebURL(v) && !envelopeNames[strings.ToLower(m.Key)] && !strings.HasPrefix(m.Key, "@")
+	case json.Number:
+		return !envelopeNames[strings.ToLower(m.Key)]
+	default:
+		return false
+	}
+}
+
+// ownFacts counts what an object says itself, its totals aside.
+func ownFacts(o Object) int {
+	n := 0
+	for _, m := range o[:min(len(o), deriveMembers)] {
+		if !isFact(m) {
+			continue
+		}
+		switch w := keyWords(m.Key); {
+		case len(w) == 0:
+		case w[0] == "total" || w[len(w)-1] == "count" || w[0] == "page" || w[0] == "num" || w[0] == "nb":
+		case w[len(w)-1] == "uri" || w[len(w)-1] == "url" || w[0] == "status" || w[0] == "message" || w[0] == "start" || w[0] == "end":
+		default:
+			n++
+		}
+	}
+	return n
+}
+
+func countScalars(o Object) int {
+	n := 0
+	for _, m := range o {
+		if m.Value != nil && singleValue(m.Value) {
+			n++
+		}
+	}
+	return n
+}
+
+// isKeyedMap reports whether an object is a map: its keys are data.
+func isKeyedMap(o Object) bool {
+	if len(o) < 3 {
+		return false
+	}
+	objects, kind, same := 0, "", true
+	for _, m := range o {
+		switch m.Value.(type) {
+		case Object:
+			objects++
+		case Array:
+			return false
+		default:
+			k := sampleKind(m.Value)
+			if kind == "" {
+				kind = k
+			}
+			same = same && (k == kind)
+		}
+	}
+	if objects == 0 {
+		return same && kind != "null" && (len(o) > 20 || keysLookLikeData(o))
+	}
+	if objects < len(o) {
+		return false
+	}
+	return shareKeys(o) || len(o) > 20 || keysLookLikeData(o)
+}
+
+// shareKeys reports whether the members of a map of objects have at least half
+// of their keys in common, judged by the first.
+func shareKeys(o Object) bool {
+	first, _ := o[0].Value.(Object)
+	if len(first) == 0 {
+		return false
+	}
+	first = first[:min(len(first), 100)]
+	n := min(len(o), deriveItems)
+	for _, m := range o[1:n] {
+		other, _ := m.Value.(Object)
+		keys := make(map[string]bool, min(len(other), 100))
+		for _, x := range other[:min(len(other), 100)] {
+			keys[x.Key] = true
+		}
+		common := 0
+		for _, x := range first {
+			if keys[x.Key] {
+				common++
+			}
+		}
+		if common*2 < max(len(first), len(keys)) {
+			return false
+		}
+	}
+	return true
+}
+
+// keysLookLikeData reports whether the keys look like values: codes, digits, dates,
+// generated ids, pairs, hexadecimal.
+func keysLookLikeData(o Object) bool {
+	for _, m := range o[:min(len(o), deriveItems)] {
+		if !isDataKey(m.Key) {
+			return false
+		}
+	}
+	return true
+}
+
+func isDataKey(k string) bool {
+	if k == "" || len(k) > deriveKey {
+		return false
+	}
+	var digits, upper, lower, other int
+	for i := 0; i < len(k); i++ {
+		switch c := k[i]; {
+		case digitByte(c):
+			digits++
+		case c >= 'A' && c <= 'Z':
+			upper++
+		case c >= 'a' && c <= 'z':
+			lower++
+		default:
+			other++
+		}
+	}
+	switch {
+	case upper == len(k):
+		return len(k) >= 2 && len(k) <= 6
+	case digits > 0 && upper == 0 && lower == 0:
+		return true // digits, dates, times, signed numbers
+	case k[0] == '-' && len(k) >= 16:
+		return true // a push id
+	case len(k) >= 8 && other == 0 && digits > 0 && allHex(k):
+		return true
+	case len(k) == 7 && k[3] == '_' && lower+upper == 6:
+		return true // usd_eur
+	default:
+		return false
+	}
+}
+
+// isParallel reports whether an object is at least two equally long arrays of
+// single values and at most two other values.
+func isParallel(o Object) bool {
+	n, length, others := 0, 0, 0
+	for _, m := range o[:min(len(o), deriveMembers)] {
+		a, ok := m.Value.(Array)
+		if !ok {
+			others++
+			continue
+		}
+		if len(a) < 2 || arrayContent(a) != foundScalars || n > 0 && len(a) != length {
+			return false
+		}
+		length = len(a)
+		n++
+	}
+	return n >= 2 && others <= 2
+}
+
+// onlyMember gives the one object in an object that holds nothing else but
+// the words of an envelope.
+func onlyMember(o Object) (string, Object) {
+	var key string
+	var inner Object
+	for _, m := range o {
+		if v, ok := m.Value.(Object); ok && !asideNames[strings.ToLower(m.Key)] {
+			if inner != nil {
+				return "", nil
+			}
+			key, inner = m.Key, v
+			continue
+		}
+		switch k := strings.ToLower(m.Key); {
+		case m.Value == nil || asideNames[k] || envelopeNames[k]:
+		case k == "message" || k == "code" || k == "version":
+		default:
+			return "", nil
+		}
+	}
+	if len(inner) == 0 {
+		return "", nil
+	}
+	return key, inner
+}
+
+// emptyListIn gives the key of an empty list that would have been the answer.
+func emptyListIn(o Object) string {
+	for _, name := range listNames {
+		if key, a := arrayMember(o, name); a != nil && len(a) == 0 {
+			return key
+		}
+	}
+	if ownFacts(o) > 0 {
+		return ""
+	}
+	for _, m := range o {
+		if a, ok := m.Value.(Array); ok && len(a) == 0 && !asideNames[strings.ToLower(m.Key)] {
+			return m.Key
+		}
+	}
+	return ""
+}
+
+// arrayMember gives the array of o under a name, ignoring case.
+func arrayMember(o Object, name string) (string, Array) {
+	for _, m := range o {
+		if len(m.Key) == len(name) && strings.EqualFold(m.Key, name) {
+			if a, ok := m.Value.(Array); ok {
+				return m.Key, a
+			}
+		}
+	}
+	return "", nil
+}
+
+func memberValue(o Object, key string) Value {
+	v, _ := o.Get(key)
+	return v
+}
+
+// withoutDuplicates gives an object without its overwritten duplicates, at most
+// deriveMembers wide unless it is a map of more.
+func withoutDuplicates(o Object) Object {
+	at := make(map[string]int, len(o))
+	out := make(Object, 0, len(o))
+	for _, m := range o {
+		if i, ok := at[m.Key]; ok {
+			out[i].Value = m.Value
+			continue
+		}
+		at[m.Key] = len(out)
+		out = append(out, m)
+	}
+	return out
+}
