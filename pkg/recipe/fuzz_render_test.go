@@ -1,0 +1,99 @@
+package recipe_test
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/hyperbolic-gateway/hb-rest/pkg/recipe"
+)
+
+// Any JSON body under a table recipe gives a table: as many rows as shown, as
+// many cells in each as columns, within the caps, and records of the same
+// number.
+func FuzzRender(f *testing.F) {
+	for _, s := range []string{
+		`[{"a":"x|y\\|z` + "`" + `","b":1e400,"c":"2026-01-31","d":["a","|"],"e":"https://e.com/|"}]`,
+		`[{"a":"\ud83d","b":"-0.0","c":1765233417,"d":{"x":"\\|"},"e":"mailto:x|y"},null,5,[]]`,
+		`{"a":"a\nb\r\u2028c"}`, `null`, `[]`, `"x"`, `[[1,2],[3]]`,
+		`[{"a":"👩‍👩‍👧👩‍👩‍👧","d":["🇳🇴🇸🇪"]}]`,
+	} {
+		f.Add(s)
+	}
+	v, err := recipe.Decode([]byte(`{"schemaVersion":1,"mode":"table","title":"{{$.a}}","limits":{"maxItems":5,"maxChars":400},"fields":{
+		"A":{"path":"a","maxChars":7,"prefix":"<","suffix":"|"},
+		"B":{"path":"b","format":"number","decimals":2,"group":true,"scale":0.01},
+		"C":{"path":"c","format":"datetime"},
+		"D":{"path":"d","format":"list","join":"|","maxItems":2,"default":"*"},
+		"E":{"path":"e","format":"link","text":"a"},
+		"F":{"path":"a","format":"code"},
+		"G":{"path":"@","format":"json"}}}`), recipe.DecodeLimits{})
+	if err != nil {
+		f.Fatal(err)
+	}
+	table, report := recipe.Parse(v)
+	if !report.OK() {
+		f.Fatal(report.Problems)
+	}
+	f.Fuzz(func(t *testing.T, body string) {
+		page, err := table.Read([]byte(body), 5, nil)
+		if err != nil {
+			return
+		}
+		res := table.Render([]*recipe.Page{page}, recipe.RenderOptions{Name: "N"})
+		if !utf8.ValidString(res.Markdown) {
+			t.Fatalf("not UTF-8: %q", res.Markdown)
+		}
+		if n := utf8.RuneCountInString(res.Markdown); n > 400 {
+			t.Fatalf("%d characters, at most 400", n)
+		}
+		if len(res.Records) != res.Meta.Rendered || res.Meta.Shown > res.Meta.Rendered && res.Meta.Rendered > 0 {
+			t.Fatalf("%d records, %+v", len(res.Records), res.Meta)
+		}
+		rows := 0
+		for line := range strings.Lines(res.Markdown) {
+			line = strings.TrimSuffix(line, "\n")
+			if strings.HasPrefix(line, "|") {
+				rows++
+				if n := len(cells(t, line)); n != 7 {
+					t.Fatalf("%d cells, want 7: %q", n, line)
+				}
+			} else if line != "" && !strings.HasPrefix(line, "## ") && line != "No items." {
+				t.Fatalf("a line that is no row: %q", line)
+			}
+		}
+		if rows > 0 && rows-2 != res.Meta.Shown {
+			t.Fatalf("%d rows, %+v", rows-2, res.Meta)
+		}
+	})
+}
+
+// A template that parses renders any value without a failure, gives back its
+// text, and a value in it never begins a block.
+func FuzzTemplate(f *testing.F) {
+	for _, s := range []string{"{{a}}", "x {{a|date}} y", "{{field:A}}", "[t]({{a}})", "<{{a}}>", "`{{a}}`", "```\n{{a}}\n```", "| {{a}} |", "{{a['}}']}}", "{{", "![{{a}}](x)"} {
+		f.Add(s, "v # `a` |\n- x\n```\n1. ")
+	}
+	f.Fuzz(func(t *testing.T, template, value string) {
+		tpl, err := recipe.ParseTemplate(template)
+		if err != nil {
+			return
+		}
+		if tpl.String() != template {
+			t.Fatalf("%q gives back %q", template, tpl.String())
+		}
+		got := tpl.Render(recipe.Object{{"a", value}}, recipe.Object{{"b", value}})
+		if utf8.ValidString(template) && !utf8.ValidString(got) {
+			t.Fatalf("not UTF-8: %q", got)
+		}
+		one, err := recipe.ParseTemplate("{{a}}")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(one.Render(recipe.Object{{"a", value}}, nil)) {
+			if begins(line) {
+				t.Fatalf("%q begins a block in %q", value, line)
+			}
+		}
+	})
+}
