@@ -48,12 +48,13 @@ type Options struct {
 
 // A Client calls one bridge. It may be used by many goroutines.
 type Client struct {
-	files   []string
-	version string
-	timeout time.Duration
-	started time.Time
-	now     func() time.Time
-	log     *slog.Logger
+	files    []string
+	version  string
+	timeout  time.Duration
+	started  time.Time
+	now      func() time.Time
+	log      *slog.Logger
+	patience time.Duration // for a proof; helloTimeout outside tests
 
 	addr   netip.AddrPort // what is dialled
 	urlErr error          // why there is nothing to dial
@@ -68,7 +69,7 @@ type Client struct {
 // New makes a client. It opens nothing: a daemon that is not there, or a URL
 // that is not a loopback one, shows in the calls.
 func New(o Options) *Client {
-	c := &Client{files: o.TokenFiles, version: o.Version, timeout: o.Timeout, started: o.Started, now: o.Now, log: o.Log}
+	c := &Client{files: o.TokenFiles, version: o.Version, timeout: o.Timeout, started: o.Started, now: o.Now, log: o.Log, patience: helloTimeout}
 	if c.timeout <= 0 {
 		c.timeout = DefaultTimeout
 	}

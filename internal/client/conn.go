@@ -82,7 +82,7 @@ func (c *Client) transport(tok string, fresh bool) *http.Transport {
 // dial opens a connection and lets the other end prove that it holds the token.
 // What is not proven is closed here and never carries a call.
 func (c *Client) dial(ctx context.Context, tok string) (net.Conn, error) {
-	d := net.Dialer{Timeout: helloTimeout}
+	d := net.Dialer{Timeout: c.patience}
 	conn, err := d.DialContext(ctx, "tcp", c.addr.String())
 	if err != nil {
 		return nil, &dialError{err}
@@ -114,7 +114,7 @@ func (e *stranger) Error() string { return e.why }
 // prove sends a nonce and nothing else, and reads exactly one answer. It
 // returns the daemon's version.
 func (c *Client) prove(ctx context.Context, conn net.Conn, tok string) (version string, err error) {
-	_ = conn.SetDeadline(time.Now().Add(helloTimeout)) // fails only on a closed connection, and so does the write
+	_ = conn.SetDeadline(time.Now().Add(c.patience)) // fails only on a closed connection, and so does the write
 	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
 	defer func() {
 		if !stop() || ctx.Err() != nil {
@@ -127,9 +127,9 @@ func (c *Client) prove(ctx context.Context, conn net.Conn, tok string) (version 
 	nonce := make([]byte, api.NonceBytes)
 	_, _ = rand.Read(nonce) // never fails: crypto/rand ends the program instead
 	if _, err := fmt.Fprintf(conn, "GET /hello?nonce=%x HTTP/1.1\r\nHost: %s\r\n\r\n", nonce, c.addr); err != nil {
-		return "", notProven("it closed the connection", err)
+		return "", c.notProven("it closed the connection", err)
 	}
-	hello, err := readHello(conn)
+	hello, err := c.readHello(conn)
 	if err != nil {
 		return "", err
 	}
@@ -141,11 +141,11 @@ func (c *Client) prove(ctx context.Context, conn net.Conn, tok string) (version 
 
 // readHello reads one response and refuses to have read more: a byte left over
 // would later count as the answer to a call.
-func readHello(conn net.Conn) (*api.Hello, error) {
+func (c *Client) readHello(conn net.Conn) (*api.Hello, error) {
 	r := bufio.NewReader(io.LimitReader(conn, maxHello))
 	resp, err := http.ReadResponse(r, nil)
 	if err != nil {
-		return nil, notProven("it does not speak as hbrestd does", err)
+		return nil, c.notProven("it does not speak as hbrestd does", err)
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK || resp.ContentLength <= 0 || resp.Close {
@@ -153,7 +153,7 @@ func readHello(conn net.Conn) (*api.Hello, error) {
 	}
 	body, err := io.ReadAll(resp.Body)
 	if err != nil {
-		return nil, notProven("its answer is cut short or too long", err)
+		return nil, c.notProven("its answer is cut short or too long", err)
 	}
 	var h api.Hello
 	if err := json.Unmarshal(body, &h); err != nil || h.Proof == "" {
@@ -165,10 +165,10 @@ func readHello(conn net.Conn) (*api.Hello, error) {
 	return &h, nil
 }
 
-func notProven(why string, err error) error {
+func (c *Client) notProven(why string, err error) error {
 	var ne net.Error
 	if errors.As(err, &ne) && ne.Timeout() {
-		return &stranger{why: fmt.Sprintf("it gave no proof in %s", helloTimeout), slow: true}
+		return &stranger{why: fmt.Sprintf("it gave no proof in %s", c.patience), slow: true}
 	}
 	return &stranger{why: why}
 }
