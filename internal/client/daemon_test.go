@@ -99,7 +99,8 @@ type home struct {
 	holder  token.Holder
 	server  *http.Server
 	served  chan struct{}
-	opened  atomic.Int64 // connections the daemon has accepted
+	opened  atomic.Int64                   // connections the daemon has accepted
+	watch   func(net.Conn, http.ConnState) // told of each change; set before start
 }
 
 func newHome(t testing.TB) *home {
@@ -126,9 +127,12 @@ func (h *home) start() {
 	h.addr = l.Addr().String()
 	h.renew()
 	srv, served := bridge.Server(bridge.New(h.backend, &h.holder, bridge.Options{Version: "1.0.0"})), make(chan struct{})
-	srv.ConnState = func(_ net.Conn, s http.ConnState) {
+	srv.ConnState = func(c net.Conn, s http.ConnState) {
 		if s == http.StateNew {
 			h.opened.Add(1)
+		}
+		if h.watch != nil {
+			h.watch(c, s)
 		}
 	}
 	h.server, h.served = srv, served
