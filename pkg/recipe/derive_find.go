@@ -25,6 +25,13 @@ type found struct {
 	err   bool     // an error answer, where arrays of errors are worth a line
 }
 
+// tokens reports whether the place is named after tokens or keys.
+func (f found) tokens() bool {
+	name := f.path[strings.LastIndexAny(f.path, ".[")+1:]
+	w := keyWords(name)
+	return len(w) > 0 && (w[len(w)-1] == "tokens" || w[len(w)-1] == "keys")
+}
+
 // Names under which APIs keep their list, the likelier first.
 var listNames = []string{
 	"items", "results", "data", "records", "value", "values", "docs", "documents", "entries", "entry",
@@ -62,6 +69,14 @@ func nameSet(names ...string) map[string]bool {
 
 // find is step one: where is the thing to show.
 func (d *deriver) find(v Value) found {
+	f := d.look(v)
+	if len(f.path) > derivePath {
+		return found{}
+	}
+	return f
+}
+
+func (d *deriver) look(v Value) found {
 	switch v := v.(type) {
 	case Array:
 		return d.findArray(v)
@@ -296,9 +311,6 @@ func (d *deriver) largest(o Object, path string) (found, bool) {
 	var best Value
 	size := 0
 	for _, m := range o {
-		if asideNames[strings.ToLower(m.Key)] || d.hidden(m.Key) {
-			continue
-		}
 		n := 0
 		switch v := m.Value.(type) {
 		case Array:
@@ -310,7 +322,7 @@ func (d *deriver) largest(o Object, path string) (found, bool) {
 				n = len(v)
 			}
 		}
-		if n > size {
+		if n > size && !asideNames[strings.ToLower(m.Key)] && !d.hidden(m.Key) {
 			bestKey, best, size = m.Key, m.Value, n
 		}
 	}
@@ -372,7 +384,7 @@ type childObject struct {
 // an answer first.
 func (d *deriver) childObjects(o Object) []childObject {
 	var first, rest []childObject
-	for _, m := range o {
+	for _, m := range o[:min(len(o), deriveMembers)] {
 		v, ok := m.Value.(Object)
 		if !ok || len(v) == 0 || len(m.Key) > deriveKey || asideNames[strings.ToLower(m.Key)] || d.hidden(m.Key) {
 			continue

@@ -14,6 +14,7 @@ type gatherer struct {
 	document bool
 	errors   bool // an error answer: what its errors say matters most
 	few      bool // the items say little themselves: take more of what is in them
+	tokens   bool // the list is one of tokens or keys
 	cols     []draftColumn
 }
 
@@ -221,13 +222,14 @@ func majority(vs []Value) string {
 // addScalar looks at the values and adds the column unless they are noise.
 func (g *gatherer) addScalar(c draftColumn, rank func(draftColumn) int) {
 	last := c.keys[len(c.keys)-1]
-	if len(c.path) > derivePath || tokenList(last) && !allNumbers(c.values) {
+	if len(c.path) > derivePath || slices.ContainsFunc(c.keys, tokenList) && !allNumbers(c.values) || g.tokens && isTokenValue(last) {
 		return
 	}
 	c.facts = look(c.keys, c.values)
 	f := c.facts
 	c.rank = rank(c)
-	if f.template || f.image && !linkNames[normal(last)] || f.random && c.rank != rankID {
+	known := c.rank == rankID && machineIDs[normal(last)] // an id may look like a hash
+	if f.secret || f.template || f.image && !linkNames[normal(last)] || f.random && !known {
 		return
 	}
 	if c.rank > rankTitle && len(c.values)*3 < c.items {

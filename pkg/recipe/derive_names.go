@@ -222,7 +222,7 @@ func memberSegment(key string) string {
 
 // hidden reports whether a key must not be shown or walked through.
 func (d *deriver) hidden(key string) bool {
-	return isCredential(key) || d.opts.Skip != nil && d.opts.Skip(key)
+	return len(key) > deriveKey || isCredential(key) || d.opts.Skip != nil && d.opts.Skip(key)
 }
 
 var (
@@ -247,6 +247,40 @@ func isCredential(key string) bool {
 // counts of them (total_tokens), objects are coins or words.
 func tokenList(key string) bool {
 	return slices.Contains(keyWords(key), "tokens")
+}
+
+// isTokenValue reports whether a member of a token or key would be its secret
+// part: such a list is worth its names and dates only.
+func isTokenValue(key string) bool {
+	switch normal(key) {
+	case "value", "key", "text", "hash", "string", "data", "raw", "content":
+		return true
+	default:
+		return false
+	}
+}
+
+// looksSecret recognises credentials by how they are written, whatever their
+// key: the prefixes that big services use so that leaks can be found, JSON Web
+// Tokens, and private keys.
+func looksSecret(s string) bool {
+	if strings.HasPrefix(s, "-----BEGIN ") {
+		return true
+	}
+	bare := strings.TrimPrefix(strings.TrimPrefix(s, "Bearer "), "Basic ")
+	if len(bare) < 16 || strings.ContainsAny(bare[:min(len(bare), deriveText)], " \n") {
+		return false
+	}
+	if bare != s {
+		return true
+	}
+	for _, p := range []string{"sk_live_", "sk_test_", "rk_live_", "sk-", "ghp_", "gho_", "ghs_", "github_pat_", "glpat-", "xoxb-", "xoxp-",
+		"AKIA", "ASIA", "AIza", "ya29.", "npm_"} {
+		if strings.HasPrefix(s, p) {
+			return true
+		}
+	}
+	return strings.HasPrefix(s, "eyJ") && strings.Count(s[:min(len(s), 4000)], ".") == 2
 }
 
 // isWallet reports whether an object holds bank or card data as a whole.

@@ -110,7 +110,7 @@ func (d *deriver) columns(f found) []draftColumn {
 		c.format = c.facts.format(c)
 		return []draftColumn{c}
 	}
-	g := gatherer{deriver: d, items: len(f.items), document: f.what == foundObject, errors: f.err}
+	g := gatherer{deriver: d, items: len(f.items), document: f.what == foundObject, errors: f.err, tokens: f.tokens()}
 	g.gather(f.items)
 	cols := g.choose(d.max(f.what))
 	for i := range cols {

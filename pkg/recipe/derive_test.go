@@ -225,6 +225,20 @@ record: id, name, total_tokens, keyboard, author
 	if got := outline(r, nil); got != want {
 		t.Errorf("-want +got:\n%s", cmp.Diff(want, got))
 	}
+	for sample, want := range map[string]string{
+		`{"tokens":[{"id":1,"name":"ci","value":"abc","key":"k"}]}`:                     "id, name",
+		`{"id":1,"name":"n","tokens":{"access":"abc","used":5},"a":2}`:                  "id, name, used, a",
+		`[{"id":1,"key":"sk_live_0123456789abcdef","jwt2":"eyJhbGciOi.eyJzdWIi.c2ln"}]`: "id",
+		`[{"id":1,"note":"ghp_0123456789abcdefghij"}]`:                                  "id",
+		`[{"id":1,"key":"PROJ-1"}]`:                                                     "key, id",
+		`[{"id":1,"header":"Bearer 0123456789abcdef"}]`:                                 "id",
+		`[{"id":1,"note":"Basic income for all of us"}]`:                                "id, note",
+	} {
+		r, notes := Derive(deriveSample(t, sample), DeriveOptions{})
+		if got := outline(r, notes); !strings.Contains(got, "record: "+want+"\n") {
+			t.Errorf("%s: want the record %s, got %s", sample, want, got)
+		}
+	}
 	for _, sample := range []string{
 		`{"secrets":[{"name":"n","value":"v"},{"name":"m","value":"w"}]}`,
 		`{"tokens":["a","b"]}`,
@@ -411,4 +425,25 @@ func FuzzDerive(f *testing.F) {
 			checkDerived(t, v, r)
 		}
 	})
+}
+
+// BenchmarkDerive: a short list, and the largest object an answer may hold.
+func BenchmarkDerive(b *testing.B) {
+	var wide strings.Builder
+	for i := range 100_000 {
+		fmt.Fprintf(&wide, `,"key%d":{"a":[{"b":%d}]}`, i, i)
+	}
+	for name, sample := range map[string]string{
+		"list": `{"items":[{"id":1,"name":"a","price":1.5,"created_at":"2026-01-02T03:04:05Z","owner":{"login":"x"}}]}`,
+		"wide": `{"x":1` + wide.String() + `}`,
+		"item": `[{"x":1` + wide.String() + `}]`,
+	} {
+		v := deriveSample(b, sample)
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				Derive(v, DeriveOptions{})
+			}
+		})
+	}
 }

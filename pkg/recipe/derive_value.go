@@ -18,6 +18,7 @@ type valueFacts struct {
 	wide     bool // some over 80 bytes
 	same     bool // all alike
 	random   bool // hashes, base64
+	secret   bool // written like a credential
 	template bool // URLs with {…}
 	image    bool // URLs of pictures
 	date     Kind // KindDate or KindDateTime, else ""
@@ -36,7 +37,7 @@ func look(keys []string, vs []Value) valueFacts {
 		return valueFacts{}
 	}
 	last := keys[len(keys)-1]
-	var numbers, flags, texts, digits, urls, markups, longs, wides, hashes, templates, images, apis int
+	var numbers, flags, texts, digits, urls, markups, longs, wides, hashes, templates, images, apis, secrets int
 	same := true
 	for _, v := range vs {
 		same = same && sampleText(v) == sampleText(vs[0])
@@ -53,6 +54,7 @@ func look(keys []string, vs []Value) valueFacts {
 			digits += count(isNumeric(v))
 			markups += count(hasMarkup(s))
 			hashes += count(isRandom(v))
+			secrets += count(looksSecret(v))
 			if isWebURL(v) {
 				urls++
 				templates += count(strings.Contains(s, "{"))
@@ -72,6 +74,7 @@ func look(keys []string, vs []Value) valueFacts {
 		wide:     wides > 0,
 		same:     same,
 		random:   hashes*2 > n,
+		secret:   secrets > 0,
 		template: templates > 0 && templates == urls,
 		image:    images > 0 && images*2 > urls,
 		date:     dateKind(last, vs),
