@@ -1,0 +1,83 @@
+package wrapper
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
+	"net/url"
+	"time"
+
+	"github.com/hyperbolic-gateway/hb-rest/internal/redact"
+	"github.com/hyperbolic-gateway/hb-rest/pkg/recipe"
+)
+
+// A Call is exactly what would be sent, minus the credential. It belongs to
+// its caller, who may change it for further pages.
+type Call struct {
+	Method  string
+	URL     *url.URL
+	Header  []Header // the author's in their order, then Accept and Content-Type unless given
+	Body    []byte   // compact JSON; nil: none
+	Auth    string   // name of the credential; "": none
+	Timeout time.Duration
+
+	Args     recipe.Object    // with defaults, for a dry run
+	Warnings []recipe.Problem // about the arguments
+
+	declared bool // the document says "mutating": true, or overrides the method
+}
+
+// A Header is one header line.
+type Header struct{ Name, Value string }
+
+// Mutating reports whether this call may change something: its method is POST,
+// PUT, PATCH or DELETE, or the document says so ("mutating": true, or a
+// method-override header). "mutating": false does not change that. Approval,
+// the intent row and retries all go by this answer.
+func (c *Call) Mutating() bool { return c.declared || writes(c.Method) }
+
+// Digest identifies the exact request: method, URL, headers, body and the
+// credential's name.
+func (c *Call) Digest() [32]byte {
+	h := sha256.New()
+	put := func(b []byte) { // framed by length, so that no two requests meet
+		var n [8]byte
+		binary.BigEndian.PutUint64(n[:], uint64(len(b)))
+		h.Write(n[:])
+		h.Write(b)
+	}
+	put([]byte("hbrestd-call-1"))
+	put([]byte(c.Method))
+	put([]byte(c.URL.String()))
+	for _, x := range c.Header {
+		put([]byte(x.Name))
+		put([]byte(x.Value))
+	}
+	if c.Body != nil {
+		put([]byte("body"))
+		put(c.Body)
+	}
+	put([]byte("auth"))
+	put([]byte(c.Auth))
+	var out [32]byte
+	h.Sum(out[:0])
+	return out
+}
+
+// A Preview is a Call for the eyes of an agent or a person.
+type Preview struct {
+	Method  string
+	URL     string // credential-shaped query values masked
+	Headers []Header
+	Body    json.RawMessage // as sent; nil: none
+	Auth    string
+}
+
+// Preview returns the call with everything credential-shaped masked.
+func (c *Call) Preview() Preview {
+	p := Preview{Method: c.Method, URL: redact.URL(c.URL), Headers: []Header{}, Body: c.Body, Auth: c.Auth}
+	for _, h := range c.Header {
+		p.Headers = append(p.Headers, Header{h.Name, redact.HeaderValue(h.Name, h.Value)})
+	}
+	return p
+}

@@ -1,0 +1,289 @@
+package wrapper
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/hyperbolic-gateway/hb-rest/internal/redact"
+	"github.com/hyperbolic-gateway/hb-rest/internal/schema"
+	"github.com/hyperbolic-gateway/hb-rest/pkg/recipe"
+)
+
+const requestField = "wrapper.request"
+
+// The keys of request, in the order of a normalised document.
+var requestKeys = []string{"method", "methods", "url", "query", "headers", "body", "auth", "timeoutMs"}
+
+// laterKeys belong to the format but not yet to this version; ignoring one
+// would send something else than its author meant.
+var laterKeys = []string{"bodyType", "formArrays", "rate", "concurrency", "idempotencyKey"}
+
+// idPattern is the form of an id and of a credential's name.
+var idPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`)
+
+// A requestParser fills a Request and its part of the normalised document.
+type requestParser struct {
+	checker
+	w   *Wrapper
+	out map[string]recipe.Value // normalised members
+}
+
+// parse reads the members in their order, then what they say together.
+func (p *requestParser) parse(obj recipe.Object) {
+	p.out = map[string]recipe.Value{}
+	r := &p.w.Request
+	r.Timeout = DefaultTimeout
+	p.methods(obj)
+	hasURL := false
+	for _, m := range obj {
+		field := at(requestField, m.Key)
+		if m.Value == nil { // absent, whatever the key
+			continue
+		}
+		switch m.Key {
+		case "method", "methods": // read before
+		case "url":
+			hasURL = true
+			if s, ok := p.text(m.Value, field); ok {
+				r.URL, r.url = s, p.url(s)
+				p.out[m.Key] = s
+			}
+		case "query":
+			p.query(m.Value, field)
+		case "headers":
+			p.headers(m.Value, field)
+		case "body":
+			p.body(m.Value, field)
+		case "auth":
+			p.auth(m.Value, field)
+		case "timeoutMs":
+			p.timeout(m.Value, field)
+		default:
+			p.unknown(m, field)
+		}
+	}
+	if !hasURL {
+		p.problem(urlField, "REQUIRED", "", "is required: an absolute URL such as https://api.example.com/v1/items")
+	}
+}
+
+func (p *requestParser) unknown(m recipe.Member, field string) {
+	if m.Key == "bodyType" && m.Value == "json" { // the default, in so many words
+		return
+	}
+	if slices.Contains(laterKeys, m.Key) {
+		p.problem(field, "NOT_SUPPORTED", "leave it out", "%s is not supported by this version", m.Key)
+		return
+	}
+	hint := "the keys are " + strings.Join(requestKeys, ", ")
+	if near := schema.Near(m.Key, requestKeys); near != "" {
+		hint = fmt.Sprintf("did you mean %q?", near)
+	}
+	p.problem(field, "UNKNOWN_FIELD", hint, "unknown key %q", oneLine(m.Key))
+}
+
+func (p *requestParser) query(v recipe.Value, field string) {
+	obj, ok := p.object(v, field)
+	if !ok {
+		return
+	}
+	p.out["query"] = obj
+	for _, m := range obj {
+		here := at(field, m.Key)
+		switch {
+		case m.Key == "":
+			p.problem(here, "PATTERN", "", "the name of a query parameter cannot be empty")
+			continue
+		case strings.Contains(m.Key, "{{"):
+			p.problem(here, "PLACEHOLDER_SYNTAX", "write the name out", "the name of a query parameter cannot come from an argument")
+			continue
+		case redact.CredentialQuery(m.Key):
+			p.credentialQuery(here, m.Key)
+		}
+		param := Param{Name: m.Key}
+		values, isList := m.Value.(recipe.Array)
+		if !isList {
+			values = recipe.Array{m.Value}
+		}
+		for i, e := range values {
+			place := here
+			if isList {
+				place = fmt.Sprintf("%s[%d]", here, i)
+			}
+			if t, ok := p.queryValue(e, place); ok {
+				param.Values = append(param.Values, t)
+			}
+		}
+		p.w.Request.Query = append(p.w.Request.Query, param)
+	}
+}
+
+func (p *requestParser) queryValue(v recipe.Value, field string) (Template, bool) {
+	if s, ok := v.(string); ok {
+		t, ok := p.template(s, field, queryPlace)
+		return encoded(t), ok
+	}
+	if s, ok := scalar(v); ok {
+		return encoded(literalTemplate(s)), true
+	}
+	switch v.(type) {
+	case recipe.Object:
+		p.problem(field, "QUERY_STYLE", `write a string such as "{{name}}"; an array argument is repeated`, "an object in the query is not supported")
+	default:
+		p.problem(field, "TYPE", "leave the parameter out", "expected string, number or boolean, got %s", typeOf(v))
+	}
+	return Template{}, false
+}
+
+// scalar is the text of a number or a boolean.
+func scalar(v recipe.Value) (string, bool) {
+	switch v := v.(type) {
+	case json.Number:
+		return string(v), true
+	case bool:
+		return strconv.FormatBool(v), true
+	}
+	return "", false
+}
+
+func literalTemplate(s string) Template { return Template{source: s, parts: []part{{text: s}}} }
+
+// encoded is t with its literal text percent-encoded, as the URL's own query is
+// written.
+func encoded(t Template) Template {
+	for i := range t.parts {
+		t.parts[i].text = escape(t.parts[i].text)
+	}
+	return t
+}
+
+// forbiddenHeaders belong to the connection: a wrapper that set one could
+// deliver a bound credential to another tenant of a shared front end.
+var forbiddenHeaders = []string{"host", "content-length", "transfer-encoding", "connection", "keep-alive", "te", "trailer", "upgrade", "expect"}
+
+// overrideHeaders make a server treat one method as another.
+var overrideHeaders = []string{"x-http-method-override", "x-http-method", "x-method-override"}
+
+func (p *requestParser) headers(v recipe.Value, field string) {
+	obj, ok := p.object(v, field)
+	if !ok {
+		return
+	}
+	p.out["headers"] = obj
+	seen := map[string]bool{}
+	for _, m := range obj {
+		here := at(field, m.Key)
+		lower := strings.ToLower(m.Key)
+		switch {
+		case !isToken(m.Key):
+			p.problem(here, "HEADER_INVALID", "use letters, digits and -; a name cannot come from an argument", "%q is not a header name", oneLine(m.Key))
+			continue
+		case redact.CredentialHeader(m.Key):
+			p.problem(here, "CREDENTIAL_HEADER", "a person stores the credential, and request.auth names it", "header %s looks like a credential", oneLine(m.Key))
+			continue
+		case slices.Contains(forbiddenHeaders, lower) || strings.HasPrefix(lower, "proxy-"):
+			p.problem(here, "HEADER_INVALID", "leave it out", "header %s belongs to the connection and cannot be set", oneLine(m.Key))
+			continue
+		case seen[lower]:
+			p.problem(here, "DUPLICATE", "keep one of them", "header %s is set twice; case does not matter", oneLine(m.Key))
+			continue
+		}
+		seen[lower] = true
+		if slices.Contains(overrideHeaders, lower) {
+			p.w.override = true
+		}
+		if t, ok := p.headerValue(m.Value, here); ok {
+			p.w.Request.Headers = append(p.w.Request.Headers, Param{Name: m.Key, Values: []Template{t}})
+		}
+	}
+}
+
+func (p *requestParser) headerValue(v recipe.Value, field string) (Template, bool) {
+	if s, ok := scalar(v); ok {
+		return literalTemplate(s), true
+	}
+	s, ok := v.(string)
+	if !ok {
+		p.problem(field, "TYPE", "", "expected string, number or boolean, got %s", typeOf(v))
+		return Template{}, false
+	}
+	t, ok := p.template(s, field, func(Template) place { return inHeader })
+	if !ok {
+		return t, false
+	}
+	for _, part := range t.parts {
+		if !visible(part.text) {
+			p.problem(field, "HEADER_INVALID", "", "a header value can hold only visible ASCII characters and spaces")
+			return t, false
+		}
+	}
+	return t, true
+}
+
+// visible reports whether s can stand in a header value.
+func visible(s string) bool {
+	for i := range len(s) {
+		if s[i] < 0x20 || s[i] > 0x7e {
+			return false
+		}
+	}
+	return true
+}
+
+// isToken is the rule of RFC 9110 section 5.6.2 for names.
+func isToken(s string) bool {
+	for i := range len(s) {
+		b := s[i]
+		if !(b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b >= '0' && b <= '9' || strings.IndexByte("!#$%&'*+-.^_`|~", b) >= 0) {
+			return false
+		}
+	}
+	return s != ""
+}
+
+func (p *requestParser) body(v recipe.Value, field string) {
+	if len(p.w.Request.Methods) > 0 && !slices.ContainsFunc(p.w.Request.Methods, carriesBody) {
+		p.problem(field, "BODY_NOT_ALLOWED", "take body out, or allow POST, PUT, PATCH or DELETE", "a body cannot be sent with %s", strings.Join(p.w.Request.Methods, " or "))
+	}
+	root := p.bodyNode(v, field)
+	if p.report.OK() {
+		p.w.Request.Body = &Body{root: root}
+	}
+	p.out["body"] = v
+}
+
+func (p *requestParser) auth(v recipe.Value, field string) {
+	s, ok := p.text(v, field)
+	if !ok {
+		return
+	}
+	if !idPattern.MatchString(s) { // what was written may be the credential itself: it is not shown
+		p.problem(field, "PATTERN", "wrap_secret_list shows the names; a person adds a credential", "auth is the name of a stored credential (letters, digits, . _ -), never its value")
+		return
+	}
+	p.w.Request.Auth = s
+	p.out["auth"] = s
+}
+
+func (p *requestParser) timeout(v recipe.Value, field string) {
+	n, ok := v.(json.Number)
+	if !ok {
+		p.problem(field, "TYPE", "", "expected a whole number of milliseconds, got %s", typeOf(v))
+		return
+	}
+	ms, err := strconv.ParseUint(string(n), 10, 32)
+	if err != nil || ms < 1 || ms > uint64(MaxTimeout.Milliseconds()) {
+		p.problem(field, "TIMEOUT_RANGE", "", "expected a whole number of milliseconds from 1 to %d", MaxTimeout.Milliseconds())
+		return
+	}
+	p.w.Request.Timeout = time.Duration(ms) * time.Millisecond
+	if p.w.Request.Timeout > WarnTimeout {
+		p.warn(field, "TIMEOUT_RANGE", "", "a whole call ends after %d ms unless a person has changed that; a longer timeout is clipped", WarnTimeout.Milliseconds())
+	}
+	p.out["timeoutMs"] = n
+}
