@@ -184,7 +184,7 @@ func (p *pathParser) bracket() error {
 		seg.name, err = p.quoted()
 	case p.left[0] == '?':
 		seg, err = p.filter()
-	case p.left[0] == ':' || p.left[0] == '-' || isASCIIDigit(p.left[0]):
+	case p.left[0] == ':' || p.left[0] == '-' || asciiDigit(p.left[0]):
 		seg, err = p.indexOrSlice()
 	default:
 		return p.unexpected("an index, '*', a quoted name or a filter")
@@ -207,8 +207,6 @@ func (p *pathParser) bracket() error {
 	return nil
 }
 
-func isASCIIDigit(c byte) bool { return c >= '0' && c <= '9' }
-
 func (p *pathParser) indexOrSlice() (segment, error) {
 	var s segment
 	var err error
@@ -226,7 +224,7 @@ func (p *pathParser) indexOrSlice() (segment, error) {
 	s.step = stepSlice
 	p.left = p.left[1:]
 	p.space()
-	if p.left != "" && (p.left[0] == '-' || isASCIIDigit(p.left[0])) {
+	if p.left != "" && (p.left[0] == '-' || asciiDigit(p.left[0])) {
 		if s.end, err = p.integer(); err != nil {
 			return s, err
 		}
@@ -245,7 +243,7 @@ func (p *pathParser) integer() (int, error) {
 		n = 1
 	}
 	start := n
-	for n < len(p.left) && isASCIIDigit(p.left[n]) {
+	for n < len(p.left) && asciiDigit(p.left[n]) {
 		n++
 	}
 	text := p.left[:n]
@@ -332,7 +330,7 @@ func hex4(s string) (rune, bool) {
 	var r rune
 	for _, c := range []byte(s[2:6]) {
 		d := strings.IndexByte("0123456789abcdef", c|0x20)
-		if isASCIIDigit(c) {
+		if asciiDigit(c) {
 			d = int(c - '0')
 		}
 		if d < 0 {
@@ -398,41 +396,13 @@ func (p *pathParser) literal() (Value, error) {
 		v = false
 	case "null":
 	default:
-		if !isNumber(word) {
+		if _, ok := isJSONNumber(word); !ok {
 			return nil, p.fail("a string, number, true, false or null expected in the filter", "texts need quotes: [?@.name=='text']")
 		}
 		v = json.Number(word)
 	}
 	p.left = p.left[n:]
 	return v, nil
-}
-
-// isNumber reports whether s is a JSON number.
-func isNumber(s string) bool {
-	s = strings.TrimPrefix(s, "-")
-	whole := len(s) - len(strings.TrimLeft(s, "0123456789"))
-	if whole == 0 || whole > 1 && s[0] == '0' {
-		return false
-	}
-	s = s[whole:]
-	if frac, ok := strings.CutPrefix(s, "."); ok {
-		s = strings.TrimLeft(frac, "0123456789")
-		if len(s) == len(frac) {
-			return false
-		}
-	}
-	if s != "" && (s[0] == 'e' || s[0] == 'E') {
-		s = s[1:]
-		if s != "" && (s[0] == '+' || s[0] == '-') {
-			s = s[1:]
-		}
-		digits := len(s)
-		s = strings.TrimLeft(s, "0123456789")
-		if len(s) == digits {
-			return false
-		}
-	}
-	return s == ""
 }
 
 // quotePath writes a name as a bracket segment wants it.

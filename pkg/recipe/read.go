@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"math/bits"
+	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -458,6 +459,11 @@ func (r *Recipe) eachPath(f func(Path)) {
 		f(r.Fields[i].Path)
 		if t := r.Fields[i].Format.Text; t != nil {
 			f(*t)
+		}
+		if s := r.Fields[i].Format.Currency; strings.HasPrefix(s, "@") || strings.HasPrefix(s, "$") {
+			if p, err := ParsePath(s); err == nil {
+				f(p)
+			}
 		}
 	}
 	for i := range r.Record {
