@@ -20,7 +20,7 @@ func bigList() []byte {
 			b.WriteByte(',')
 		}
 		fmt.Fprintf(&b, `{"id":%d,"name":"Item %d","description":%q,"price":%d.50,"stock":%d,"rating":4.%d,"tags":["a","b","c"],"created_at":"2026-01-31T10:15:00Z"`,
-			9007199254740993+i*2, i, strings.Repeat("It is light and it lasts. ", 8), i%1000, i%77, i%10)
+			9007199254740993+int64(i)*2, i, strings.Repeat("It is light and it lasts. ", 8), i%1000, i%77, i%10)
 		b.WriteString(`,"dimensions":{"width":12.5,"height":30.00,"depth":1.25},"reviews":[`)
 		for k := range 3 {
 			if k > 0 {
