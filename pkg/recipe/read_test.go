@@ -1,6 +1,7 @@
 package recipe
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -274,4 +275,29 @@ func randomValue(rng *rand.Rand, depth int) Value {
 		o = append(o, Member{[]string{"a", "b", "c"}[rng.IntN(3)], randomValue(rng, depth-1)})
 	}
 	return o
+}
+
+// At most 63 $ paths fit into one scan; with more the body is decoded whole,
+// and nothing else changes.
+func TestReadManyRootPaths(t *testing.T) {
+	for _, n := range []int{62, 63, 64, 100} {
+		var body strings.Builder
+		var fields []string
+		for i := range n {
+			fmt.Fprintf(&body, `"k%d":%d,`, i, i)
+			fields = append(fields, fmt.Sprintf("$.k%d", i))
+		}
+		p, err := list(t, "$.items", fields...).Read([]byte("{"+body.String()+`"items":[1,2]}`), 1, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p.Items() != 2 || len(p.Built()) != 1 {
+			t.Errorf("%d paths: %d items, %d built", n, p.Items(), len(p.Built()))
+		}
+		for i, f := range fields {
+			if got := p.Lookup(path(t, f)); got != json.Number(fmt.Sprint(i)) {
+				t.Errorf("%d paths: %s gives %v", n, f, got)
+			}
+		}
+	}
 }
