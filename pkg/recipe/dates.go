@@ -167,8 +167,10 @@ func parseNumberMoment(s, unit string) (moment, bool) {
 // parseTextMoment reads the spellings of dates that APIs use. Anything else is
 // no date, whatever it may mean to someone.
 func parseTextMoment(s, unit string) (moment, bool) {
-	s = strings.TrimSpace(s)
-	if len(s) > 100 || s == "" {
+	if len(s) > 200 {
+		return moment{}, false
+	}
+	if s = strings.TrimSpace(s); s == "" {
 		return moment{}, false
 	}
 	c := &dateCursor{s: s}

@@ -17,6 +17,9 @@ const maxPlainExponent = 20
 // they came.
 const maxScaledDigits = 1000
 
+// maxNumberBytes bounds what is read as a number at all; it could not be shown.
+const maxNumberBytes = 1 << 16
+
 // A decimal is digits × 10^exp, negated if neg. digits has at least one digit
 // and may start with zeros.
 type decimal struct {
@@ -213,6 +216,9 @@ func formatNumber(s string, f *Format) (text string, ok bool) {
 	decimals := f.Decimals
 	if f.Kind == KindInteger {
 		decimals = 0
+	}
+	if len(s) > maxNumberBytes {
+		return "", false
 	}
 	plain, ok := isJSONNumber(s)
 	if !ok {

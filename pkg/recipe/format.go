@@ -15,6 +15,10 @@ const (
 	listItems     = 10
 )
 
+// countedElements bounds the elements of a list that are looked at behind
+// those that are shown, for each cell: a long list may be shown in every cell.
+const countedElements = 1000
+
 // An itemView is one item with all a path may ask for.
 type itemView struct {
 	value Value
@@ -128,7 +132,7 @@ func kindFor(v Value, k Kind) Kind {
 	case Object:
 		return KindJSON
 	case Array:
-		for _, e := range v {
+		for _, e := range v[:min(len(v), countedElements)] {
 			switch e.(type) {
 			case Array, Object:
 				return KindJSON
@@ -236,6 +240,9 @@ func (w *formatter) piece(v Value, kind Kind, f *Format, it *itemView, limit int
 
 // cutPiece cleans and cuts a text. more says that it is already a part.
 func cutPiece(kind pieceKind, text string, more bool, limit int, multi bool) piece {
+	all := len(text)
+	text = atMost(text, limit)
+	more = more || len(text) < all
 	text = clean(text, multi)
 	if text == "" {
 		return piece{}
@@ -259,16 +266,14 @@ func scalarText(v Value) (string, bool) {
 }
 
 // text is a value as text: strings as they are, numbers with their own digits,
-// arrays and objects as compact JSON. It is long enough for limit characters;
-// more says that there is still something behind it.
+// arrays and objects as compact JSON, of which there is enough for limit
+// characters; more says that there is still something behind it.
 func (w *formatter) text(v Value, limit int) (text string, more bool) {
 	switch v := v.(type) {
 	case string:
-		head := atMost(v, limit)
-		return head, len(head) < len(v)
+		return v, false
 	case json.Number:
-		head := atMost(string(v), limit)
-		return head, len(head) < len(v)
+		return string(v), false
 	case bool:
 		return strconv.FormatBool(v), false
 	}
@@ -359,7 +364,7 @@ func momentOf(v Value, unit string) (moment, bool) {
 // link makes a link of a text that is a web or mail address.
 func (w *formatter) link(v Value, f *Format, it *itemView, limit int) (piece, bool) {
 	s, ok := v.(string)
-	if !ok {
+	if !ok || len(s) > 2*maxLinkURL {
 		return piece{}, false
 	}
 	url := strings.Trim(s, " \t\r\n")
@@ -438,7 +443,11 @@ func (w *formatter) elements(v Value, f *Format, it *itemView, limit, joinChars 
 	}
 	each := Format{Kind: f.Each, Decimals: -1}
 	list, left, extra := w.pieces[:0], limit, 0
-	for _, e := range all {
+	for i, e := range all {
+		if len(list) == most && i > countedElements {
+			extra += len(all) - i // the rest counts without a look
+			break
+		}
 		if f.Item != nil {
 			element := itemView{value: e, page: it.page, root: it.root, index: it.index}
 			e, _ = element.at(*f.Item, false)

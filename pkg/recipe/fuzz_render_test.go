@@ -8,6 +8,60 @@ import (
 	"github.com/hyperbolic-gateway/hb-rest/pkg/recipe"
 )
 
+// Any JSON body under a documents or document recipe keeps the caps and leaves
+// no code block open.
+func FuzzRenderDocuments(f *testing.F) {
+	f.Add(`[{"a":"x\ny","b":["1",{"c":"` + "`" + `"}],"c":"https://e.com/)"},{"a":"# h"}]`)
+	f.Add(`{"a":"` + strings.Repeat("[*", 300) + `"}`)
+	f.Add(`{"a":"` + strings.Repeat("👩‍👧", 90) + `","b":null}`)
+	f.Add(`[null,{"a":1,"b":[[1],2]},"` + "```" + `"]`)
+	var recipes []*recipe.Recipe
+	for _, doc := range []string{
+		`"mode":"documents","title":"{{a}}","fields":{"A":"a","B":{"path":"b","format":"list","join":"\n"},"C":{"path":"c","format":"link","text":"a"}}`,
+		`"mode":"documents","title":"{{a}} {{c|link}}","template":"{{a}}\n` + "```" + `\n{{b|json}}\n` + "```" + `\n| {{a}} |\n[x]({{c}}) **{{b}}**"`,
+		`"mode":"document","title":"{{a}}","fields":{"A":"a","B":{"path":"b","format":"code"},"C":{"path":"c","format":"json"}}`,
+	} {
+		v, err := recipe.Decode([]byte(`{"schemaVersion":1,"limits":{"maxItems":5,"maxChars":200},`+doc+`}`), recipe.DecodeLimits{})
+		if err != nil {
+			f.Fatal(err)
+		}
+		r, report := recipe.Parse(v)
+		if !report.OK() {
+			f.Fatal(report.Problems)
+		}
+		recipes = append(recipes, r)
+	}
+	f.Fuzz(func(t *testing.T, body string) {
+		for _, r := range recipes {
+			page, err := r.Read([]byte(body), 5, nil)
+			if err != nil {
+				return
+			}
+			res := r.Render([]*recipe.Page{page}, recipe.RenderOptions{Name: "N"})
+			if n := utf8.RuneCountInString(res.Markdown); n > 200 || !utf8.ValidString(res.Markdown) {
+				t.Fatalf("%d characters, at most 200: %q", n, res.Markdown)
+			}
+			fences := 0
+			for line := range strings.Lines(res.Markdown) {
+				if strings.HasPrefix(line, "```") && strings.Trim(line, "`\n") == "" {
+					fences++
+				}
+			}
+			if fences%2 != 0 {
+				t.Fatalf("a code block is open: %q", res.Markdown)
+			}
+			if len(res.Records) != res.Meta.Rendered {
+				t.Fatalf("%d records, %+v", len(res.Records), res.Meta)
+			}
+			for _, d := range res.Documents {
+				if strings.ContainsAny(d.Title, "\r\n") || utf8.RuneCountInString(d.Title) > 201 {
+					t.Fatalf("title %q", d.Title)
+				}
+			}
+		}
+	})
+}
+
 // Any JSON body under a table recipe gives a table: as many rows as shown, as
 // many cells in each as columns, within the caps, and records of the same
 // number.

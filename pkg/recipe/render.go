@@ -83,7 +83,7 @@ func (v *renderer) collect(pages []*Page) {
 	if v.res.Meta.Selected > len(v.items) {
 		v.truncate(reasonItems)
 	}
-	if v.res.Meta.Selected == 0 {
+	if v.res.Meta.Selected == 0 && !v.r.plain {
 		v.warn("select matched nothing")
 	}
 }

@@ -298,6 +298,20 @@ func TestFieldOptions(t *testing.T) {
 	}
 }
 
+// Work is bounded by what is shown: behind the elements that are looked at the
+// rest of a list counts as it is, and long texts are read only as far as they
+// can be seen.
+func TestLongValues(t *testing.T) {
+	r := parse(t, `{"schemaVersion":1,"mode":"document","fields":{"L":{"path":"l"},"N":{"path":"n","format":"number"},"T":{"path":"t","maxChars":3},"U":{"path":"u","format":"link"}},"record":{"x":"x"}}`)
+	list := strings.TrimSuffix(strings.Repeat("1,", 2000), ",")
+	res := render(t, r, "", `{"l":[`+list+`],"n":`+strings.Repeat("7", 1<<17)+`,"t":"`+strings.Repeat("é", 1<<17)+`","u":"https://example.com/`+strings.Repeat("a", 4000)+`"}`)
+	want := "- **L:** 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, … +1990 more\n- **N:** " + strings.Repeat("7", 2000) +
+		"…\n- **T:** ééé…\n- **U:** https://example.com/" + strings.Repeat("a", 1980) + "…"
+	if res.Markdown != want {
+		t.Errorf("got %.300q", res.Markdown)
+	}
+}
+
 // A path that can give several values gives a list, or the one there is.
 func TestMultiPaths(t *testing.T) {
 	r := parse(t, `{"schemaVersion":1,"mode":"table","fields":{"Auto":"t[*].n","List":{"path":"t[*].n","format":"list"}},"record":{"n":"t[*].n","x":"x"}}`)
