@@ -87,7 +87,7 @@ var (
 	constNames  = nameSet("kind", "type", "version", "lang", "language", "locale", "object", "format", "mediatype", "nametype")
 	personWords = nameSet("user", "author", "owner", "creator", "customer", "reporter", "sender", "account", "person", "contact")
 	pageURLs    = nameSet("htmlurl", "weburl", "permalink", "permalinkurl")
-	linkNames   = nameSet("link", "url", "href", "website", "homepage")
+	linkNames   = nameSet("link", "url", "href", "website", "homepage", "site", "siteurl")
 
 	bestNames = []string{"name", "title", "fullname", "displayname", "login", "username", "label", "rendered", "value",
 		"text", "email", "amount", "city", "lastname", "code", "key", "id"}
@@ -432,7 +432,7 @@ func isMomentOf(w []string, moments map[string]bool) bool {
 		switch {
 		case moments[s]:
 			found = true
-		case !timeWords[s]:
+		case !timeWords[s] && s != "last":
 			return false
 		}
 	}
