@@ -1,0 +1,89 @@
+package shim
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+)
+
+// maxLog is the size at which the log becomes the backup; with one backup the
+// shim never holds more than about twice that.
+const maxLog = 1 << 20
+
+// A logFile is a small log that several shims may share: each appends whole
+// lines, and whoever finds it full renames it. It is opened at the first line,
+// so that a shim that logs nothing costs nothing. Errors are swallowed: a call
+// must not fail because its log line cannot be written.
+type logFile struct {
+	path string
+
+	mu   sync.Mutex // guards what follows
+	f    *os.File
+	size int64 // at the last look; others may have written since
+	dead bool
+}
+
+func (l *logFile) Write(line []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.f == nil && !l.dead {
+		l.open()
+	}
+	if l.f != nil && l.size+int64(len(line)) > maxLog {
+		l.rotate()
+	}
+	if l.f == nil {
+		return len(line), nil
+	}
+	n, _ := l.f.Write(line)
+	l.size += int64(n)
+	return len(line), nil
+}
+
+// Close closes the file; later lines are dropped.
+func (l *logFile) Close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.dead = true
+	if l.f == nil {
+		return nil
+	}
+	f := l.f
+	l.f = nil
+	return f.Close()
+}
+
+func (l *logFile) open() {
+	l.dead = true // until it is open: a broken place is tried once
+	if os.MkdirAll(filepath.Dir(l.path), 0o700) != nil {
+		return
+	}
+	if st, err := os.Lstat(l.path); err == nil && !st.Mode().IsRegular() {
+		return // a link could point at somebody's file
+	}
+	f, err := os.OpenFile(l.path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return
+	}
+	if st, err := f.Stat(); err == nil {
+		l.size = st.Size()
+		if st.Mode().Perm()&^fs.FileMode(0o600) != 0 {
+			_ = f.Chmod(0o600) // made by a looser umask or another hand; Windows has no modes
+		}
+	}
+	l.f, l.dead = f, false
+}
+
+// rotate makes the full file the backup, unless another shim has just done so:
+// then the path is already another, smaller file.
+func (l *logFile) rotate() {
+	ours, err1 := l.f.Stat()
+	there, err2 := os.Stat(l.path)
+	_ = l.f.Close() // Windows renames no open file
+	l.f = nil
+	if err1 == nil && err2 == nil && os.SameFile(ours, there) && os.Rename(l.path, l.path+".1") != nil {
+		_ = os.Truncate(l.path, 0) // another shim holds it open on Windows
+	}
+	l.open()
+}

@@ -1,0 +1,160 @@
+// Package shim is the MCP server that clients start as hb-rest: ten tools over
+// standard input and output, each one request to the daemon's bridge.
+//
+// It keeps no state and knows no rules: documents, arguments and records pass
+// through as raw JSON, and the daemon judges them. It never sees the value of a
+// credential, never runs a program, and never writes anything but protocol to
+// standard output. Start with [New]; [Main] is the program.
+package shim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/hyperbolic-gateway/hb-rest/internal/client"
+	"github.com/hyperbolic-gateway/hb-rest/internal/fault"
+)
+
+// Options of a Server. Client and Version are required.
+type Options struct {
+	Client  *client.Client
+	Version string       // shown to clients
+	Log     *slog.Logger // nil: nothing is logged; never gets arguments or results
+}
+
+// A Server answers one MCP client. It works without a daemon: then each call
+// says how to start it, and the next one after that succeeds.
+type Server struct {
+	client *client.Client
+	log    *slog.Logger
+	mcp    *mcp.Server
+
+	mu   sync.Mutex // guards skew
+	skew string     // what was last said about the daemon's version
+}
+
+// New makes a server with the ten tools.
+func New(o Options) *Server {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	s := &Server{client: o.Client, log: o.Log}
+	s.mcp = mcp.NewServer(&mcp.Implementation{Name: "hb-rest", Title: "REST wrappers", Version: o.Version}, &mcp.ServerOptions{
+		Instructions: instructions,
+		Logger:       slog.New(problems{o.Log.Handler()}),
+		// Explicit, because clients ask for the list only when it is announced,
+		// and because the default would also announce logging.
+		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{ListChanged: true}},
+		// The list of one person's wrappers is nobody else's to keep.
+		SetCacheable: func(_ context.Context, _ mcp.Request, c *mcp.Cacheable) { c.TTLMs, c.CacheScope = 0, "private" },
+	})
+	for _, t := range metaTools() {
+		s.mcp.AddTool(t.definition(), s.handler(t))
+	}
+	s.mcp.AddReceivingMiddleware(s.recoverPanics)
+	return s
+}
+
+// Run serves one session over t until the client closes its side, which is no
+// error, or ctx ends.
+func (s *Server) Run(ctx context.Context, t mcp.Transport) error {
+	return s.mcp.Run(ctx, t)
+}
+
+// handler makes the SDK's handler of a tool. It never returns an error: that
+// would reach the client as a protocol error, which the model may never see.
+func (s *Server) handler(t *metaTool) mcp.ToolHandler {
+	return func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		start := time.Now()
+		result, code := s.answer(ctx, t, req)
+		s.log.Info("call", "tool", t.name, "code", code, "ms", time.Since(start).Milliseconds())
+		return result, nil
+	}
+}
+
+func (s *Server) answer(ctx context.Context, t *metaTool, req *mcp.CallToolRequest) (*mcp.CallToolResult, fault.Code) {
+	code := fault.Code("OK")
+	args, err := parseArguments(t, req.Params.Arguments)
+	var a *answer
+	if err == nil {
+		a, err = t.call(s, ctx, args)
+	}
+	if err != nil {
+		e := fault.From(err)
+		if e.LogID != "" {
+			s.log.Error("internal fault", "id", e.LogID, "cause", e.Unwrap())
+		}
+		a, code = failure(e), e.Code
+	}
+	if skew := s.newSkew(); skew != "" {
+		a.notes = append(a.notes, "warning: "+skew)
+	}
+	return a.result(), code
+}
+
+func failure(e *fault.Error) *answer {
+	return &answer{text: presentError(e), failed: true}
+}
+
+// newSkew is the client's line about a daemon of another version, once for
+// each such daemon.
+func (s *Server) newSkew() string {
+	skew := s.client.Skew()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if skew == s.skew {
+		return ""
+	}
+	s.skew = skew
+	return skew
+}
+
+// recoverPanics turns a panic in the handling of one message into an answer to
+// it; without it one bad call would end the session. The stack goes to the log
+// under the id that the answer carries, the panic's own text does not: it may
+// quote arguments.
+func (s *Server) recoverPanics(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (res mcp.Result, err error) {
+		defer func() {
+			p := recover()
+			if p == nil {
+				return
+			}
+			e := fault.From(fmt.Errorf("panic in %s: %s", method, panicKind(p)))
+			s.log.Error("panic", "id", e.LogID, "method", method, "kind", panicKind(p), "stack", string(debug.Stack()))
+			if method == "tools/call" {
+				res, err = failure(e).result(), nil
+				return
+			}
+			res, err = nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: e.Error()}
+		}()
+		return next(ctx, method, req)
+	}
+}
+
+func panicKind(p any) string {
+	if e, ok := p.(error); ok {
+		var re runtime.Error
+		if errors.As(e, &re) {
+			return re.Error()
+		}
+	}
+	return fmt.Sprintf("%T", p)
+}
+
+// problems lets only warnings and errors through: the SDK reports every
+// session's beginning and end at info.
+type problems struct{ slog.Handler }
+
+func (p problems) Enabled(ctx context.Context, l slog.Level) bool {
+	return l >= slog.LevelWarn && p.Handler.Enabled(ctx, l)
+}
