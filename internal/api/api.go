@@ -124,6 +124,12 @@ type DeriveResult struct {
 	Source   string          `json:"source"` // "sample", or the URL
 	Recipe   json.RawMessage `json:"recipe"`
 	Warnings []string        `json:"warnings,omitempty"`
+	Hints    *DeriveHints    `json:"hints,omitempty"`
+}
+
+// DeriveHints are guesses that are not part of the recipe.
+type DeriveHints struct {
+	Pagination json.RawMessage `json:"pagination,omitempty"` // what response.pagination could be
 }
 
 // ChangeRequest is the body of POST /wrap/wrappers.

@@ -38,7 +38,7 @@ Environment:
 				return fmt.Errorf("reading the settings: %w", err)
 			}
 			for _, w := range warnings {
-				log.Warn(w.String())
+				log.Warn(string(w))
 			}
 			return daemon.Run(cmd.Context(), daemon.Options{Config: cfg, Version: Version(), Log: log})
 		},

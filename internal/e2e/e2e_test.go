@@ -268,7 +268,6 @@ func cmdMCP(ts *testscript.TestScript, neg bool, args []string) {
 			in = ts.ReadFile(in[1:])
 		}
 	}
-	in = strings.ReplaceAll(in, "\n", " ")
 	in = os.Expand(in, func(name string) string {
 		if v := ts.Getenv(name); v != "" {
 			return v

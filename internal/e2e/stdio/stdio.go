@@ -5,6 +5,7 @@ package stdio
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -95,8 +96,11 @@ func (c *Client) Request(method string, params json.RawMessage) ([]byte, error) 
 	defer c.mu.Unlock()
 	c.nextID++
 	id := c.nextID
-	line := fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`, id, method, params)
-	if err := c.send([]byte(line)); err != nil {
+	var line bytes.Buffer // the transport is one line a message; digits are kept
+	if err := json.Compact(&line, fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`, id, method, params)); err != nil {
+		return nil, fmt.Errorf("params: %w", err)
+	}
+	if err := c.send(line.Bytes()); err != nil {
 		return nil, err
 	}
 	deadline := time.After(90 * time.Second)

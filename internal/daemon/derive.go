@@ -1,0 +1,109 @@
+package daemon
+
+import (
+	"context"
+	"encoding/json"
+	"net/url"
+
+	"github.com/hyperbolic-gateway/hb-rest/internal/api"
+	"github.com/hyperbolic-gateway/hb-rest/internal/executor"
+	"github.com/hyperbolic-gateway/hb-rest/internal/fault"
+	"github.com/hyperbolic-gateway/hb-rest/internal/outbound"
+	"github.com/hyperbolic-gateway/hb-rest/internal/redact"
+	"github.com/hyperbolic-gateway/hb-rest/pkg/recipe"
+)
+
+// Derive makes a first recipe from a sample or from a URL, which is fetched
+// under the same policy as any wrapper and never with a credential.
+func (d *Daemon) Derive(ctx context.Context, r *api.DeriveRequest) (*api.DeriveResult, error) {
+	ctx, done, err := d.begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	hasSample := len(r.Sample) > 0
+	if hasSample == (r.URL != "") {
+		return nil, fault.New("DERIVE_NO_INPUT", "send either sample or url").With(fault.Field("body.sample"))
+	}
+	n := 0
+	if r.MaxFields != nil {
+		if n = *r.MaxFields; n < 1 || n > 20 {
+			return nil, fault.New("DERIVE_MAX_FIELDS", "max_fields is %d", n).With(fault.Field("body.max_fields"))
+		}
+	}
+	var v recipe.Value
+	source := "sample"
+	if hasSample {
+		v, err = deriveSample(r.Sample)
+	} else {
+		source = r.URL
+		v, err = d.fetch(ctx, r.URL)
+	}
+	if err != nil {
+		return nil, err
+	}
+	rec, notes := recipe.Derive(v, recipe.DeriveOptions{MaxFields: n, Name: r.Name, Skip: redact.CredentialKey})
+	if rec == nil {
+		return nil, nothing(hasSample, notes)
+	}
+	out := &api.DeriveResult{OK: true, Source: source, Recipe: recipe.Encode(rec.Document())}
+	for _, note := range notes {
+		if note.Code == "paging_hint" {
+			out.Hints = &api.DeriveHints{Pagination: json.RawMessage(note.Message)}
+			continue
+		}
+		out.Warnings = append(out.Warnings, note.Message)
+	}
+	return out, nil
+}
+
+// nothing says why no recipe could be made.
+func nothing(hasSample bool, notes []recipe.Note) *fault.Error {
+	field, why := "body.url", "there is nothing to show in it"
+	if hasSample {
+		field = "body.sample"
+	}
+	for _, note := range notes {
+		if note.Code != "paging_hint" {
+			why = note.Message
+		}
+	}
+	return fault.New("DERIVE_NOTHING", "no recipe could be made: %s", why).With(fault.Field(field))
+}
+
+func deriveSample(raw []byte) (recipe.Value, error) {
+	v, err := recipe.Decode(raw, recipe.DecodeLimits{})
+	if s, isString := v.(string); err == nil && isString {
+		v, err = recipe.Decode([]byte(s), recipe.DecodeLimits{})
+	}
+	if err != nil {
+		return nil, fault.New("DERIVE_SAMPLE_NOT_JSON", "the sample is not usable: %v", err).With(fault.Field("body.sample"))
+	}
+	return v, nil
+}
+
+func (d *Daemon) fetch(ctx context.Context, text string) (recipe.Value, error) {
+	u, err := url.Parse(text)
+	if err != nil {
+		return nil, fault.New("POLICY_URL", "the url cannot be read").With(fault.Field("body.url"), fault.Cause(err))
+	}
+	if err := d.policy.CheckURL(u); err != nil {
+		return nil, fault.From(err).With(fault.Field("body.url"))
+	}
+	req := outbound.NewRequest("GET", u, nil)
+	req.Header.Set("Accept", "application/json")
+	req.Timeout = deriveTimeout
+	req.Tag = outbound.Tag{Kind: "derive"}
+	resp, err := d.out.Send(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	if f := executor.StatusFault("GET", resp, d.now()); f != nil {
+		return nil, f
+	}
+	v, f := executor.Decode(resp)
+	if f != nil {
+		return nil, f
+	}
+	return v, nil
+}

@@ -1,0 +1,148 @@
+package daemon
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/hyperbolic-gateway/hb-rest/internal/api"
+	"github.com/hyperbolic-gateway/hb-rest/internal/fault"
+	"github.com/hyperbolic-gateway/hb-rest/internal/store"
+	"github.com/hyperbolic-gateway/hb-rest/internal/wrapper"
+	"github.com/hyperbolic-gateway/hb-rest/pkg/recipe"
+)
+
+// Revision is the store's change counter.
+func (d *Daemon) Revision() uint64 { return d.store.Revision() }
+
+// Status is what `hbrestd status` and GET /wrap/status show.
+func (d *Daemon) Status(context.Context) (*api.Status, error) {
+	return &api.Status{
+		OK: true, Version: d.version, PID: pid(), Address: d.Addr(), Home: d.cfg.Home, TokenFile: d.cfg.TokenPath,
+		StartedAt: d.started.UTC().Format(time.RFC3339), Wrappers: d.store.Len(), Damaged: d.store.Damaged(),
+		Revision: d.store.Revision(), AllowPrivate: d.policy.AllowPrivate, AllowHTTP: d.policy.AllowHTTP,
+		CallTimeout: d.cfg.CallTimeout.Milliseconds(),
+	}, nil
+}
+
+// Manifest lists the wrappers.
+func (d *Daemon) Manifest(context.Context, uint64) (*api.Manifest, error) {
+	entries := d.store.List()
+	m := &api.Manifest{Revision: d.store.Revision(), Wrappers: make([]api.ManifestEntry, 0, len(entries))}
+	for _, e := range entries {
+		m.Wrappers = append(m.Wrappers, manifestEntry(e))
+	}
+	return m, nil
+}
+
+func manifestEntry(e store.Entry) api.ManifestEntry {
+	if e.Wrapper == nil {
+		return api.ManifestEntry{ID: e.ID, Damaged: e.Damaged, Required: []string{}}
+	}
+	w := e.Wrapper
+	out := api.ManifestEntry{
+		ID: w.ID, Name: w.Name, Description: w.Description, Method: w.Request.Method, Host: w.Host(),
+		Required: w.Input.Required(), Secret: w.Request.Auth, Mutating: w.Mutating, ExposeAsTool: w.ExposeAsTool,
+	}
+	if out.Required == nil {
+		out.Required = []string{}
+	}
+	if len(w.Request.Methods) > 1 {
+		out.Methods = w.Request.Methods
+	}
+	if !e.Verified.IsZero() {
+		out.Verified = e.Verified.UTC().Format(time.RFC3339)
+	}
+	return out
+}
+
+// Wrapper is one document as stored.
+func (d *Daemon) Wrapper(_ context.Context, id string) (json.RawMessage, error) {
+	w, err := d.store.Get(id)
+	if err != nil {
+		return nil, err
+	}
+	return w.Document(), nil
+}
+
+// Secrets says that this version keeps no credentials.
+func (d *Daemon) Secrets(context.Context) (*api.SecretList, error) {
+	return &api.SecretList{Secrets: []api.Secret{}, Reason: "this version of hbrestd keeps no credentials yet; a wrapper may name one in request.auth, and a run of it is refused with nothing sent"}, nil
+}
+
+// Change creates, updates, deletes or reads a wrapper.
+func (d *Daemon) Change(ctx context.Context, r *api.ChangeRequest) (*api.ChangeResult, error) {
+	_, done, err := d.begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	switch r.Action {
+	case "get":
+		w, err := d.store.Get(r.ID)
+		if err != nil {
+			return nil, err
+		}
+		return &api.ChangeResult{OK: true, ID: w.ID, Wrapper: w.Document(), Revision: d.store.Revision()}, nil
+	case "delete":
+		rev, err := d.store.Delete(r.ID)
+		if err != nil {
+			return nil, err
+		}
+		d.log.Info("wrapper deleted", "id", r.ID, "revision", rev)
+		return &api.ChangeResult{OK: true, ID: r.ID, Revision: rev}, nil
+	}
+	w, warnings, err := parse(r.Wrapper)
+	if err != nil {
+		return nil, err
+	}
+	if r.ID != "" && r.ID != w.ID {
+		return nil, fault.OneProblem("BAD_REQUEST", "ID_INVALID", "body.id", "is %q, but the wrapper's own id is %q", r.ID, w.ID)
+	}
+	save := d.store.Create
+	if r.Action == "update" {
+		save = d.store.Update
+	}
+	rev, err := save(w)
+	if err != nil {
+		return nil, err
+	}
+	d.log.Info("wrapper saved", "id", w.ID, "action", r.Action, "revision", rev)
+	return &api.ChangeResult{OK: true, ID: w.ID, Wrapper: w.Document(), Revision: rev, Warnings: warnings}, nil
+}
+
+// parse turns a document into a wrapper, or all its problems into one fault.
+func parse(doc []byte) (*wrapper.Wrapper, []api.Warning, error) {
+	w, report := wrapper.Parse(doc)
+	if !report.OK() {
+		return nil, nil, documentFault("WRAPPER_INVALID", "the wrapper", report.Problems)
+	}
+	return w, warningsOf(report.Warnings), nil
+}
+
+// documentFault lists every problem in details and the first few in the message.
+func documentFault(code fault.Code, what string, problems []recipe.Problem) *fault.Error {
+	details := make([]fault.Detail, 0, len(problems))
+	var first []string
+	for i, p := range problems {
+		details = append(details, fault.Detail{Field: p.Field, Code: fault.Code(p.Code), Message: p.Message, Hint: p.Hint})
+		if i < 2 {
+			first = append(first, p.Field+": "+p.Message)
+		}
+	}
+	count := "1 problem"
+	if len(problems) != 1 {
+		count = fmt.Sprintf("%d problems", len(problems))
+	}
+	return fault.New(code, "%s has %s: %s", what, count, strings.Join(first, "; ")).With(fault.Details(details))
+}
+
+func warningsOf(ps []recipe.Problem) []api.Warning {
+	var ws []api.Warning
+	for _, p := range ps {
+		ws = append(ws, api.Warning{Field: p.Field, Code: p.Code, Message: p.Message, Hint: p.Hint})
+	}
+	return ws
+}
