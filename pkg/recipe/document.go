@@ -17,7 +17,7 @@ func (r *Recipe) body(dst []byte, it *itemView, w *formatter) []byte {
 		dst = append(dst, "- **"...)
 		dst = appendCell(dst, r.Fields[i].Label)
 		dst = append(dst, ":** "...)
-		dst = w.appendField(dst, it, &r.Fields[i], place{multi: true, indent: "  ", chars: documentChars})
+		dst = w.appendField(dst, it, &r.Fields[i], place{multi: true, indent: "  ", chars: documentChars, base: len(dst)})
 		dst = trimSpaces(dst)
 	}
 	return dst

@@ -22,7 +22,7 @@ func (t *Template) appendBody(dst []byte, it *itemView, fields []Field, w *forma
 		if !p.hole {
 			dst = append(dst, p.text...)
 		} else {
-			pl := place{multi: p.spot == spotText, chars: documentChars, table: p.row}
+			pl := place{multi: p.spot == spotText, chars: documentChars, table: p.row, base: start}
 			pl.start = pl.multi && opensBlock(dst[start:])
 			dst = w.appendHole(dst, p, it, fields, pl)
 		}
@@ -41,13 +41,14 @@ func (t *Template) appendBody(dst []byte, it *itemView, fields []Field, w *forma
 
 // appendTitle fills a template of one line, as Markdown or as plain text.
 func (t *Template) appendTitle(dst []byte, it *itemView, fields []Field, w *formatter, raw bool) []byte {
+	start := len(dst)
 	for i := range t.parts {
 		p := &t.parts[i]
 		if !p.hole {
 			dst = append(dst, cleanEdge(p.text)...)
 			continue
 		}
-		dst = w.appendHole(dst, p, it, fields, place{chars: documentChars, raw: raw})
+		dst = w.appendHole(dst, p, it, fields, place{chars: documentChars, raw: raw, base: start})
 	}
 	return dst
 }

@@ -79,6 +79,7 @@ type place struct {
 	start  bool   // at the start of a line
 	chars  int    // default of Format.MaxChars
 	raw    bool   // plain text, nothing escaped
+	base   int    // where the paragraph or cell begins in what is written
 }
 
 // A piece is a value as it will be seen, cleaned and cut but not escaped.
@@ -189,11 +190,11 @@ func appendPiece(dst []byte, p piece, pl place) []byte {
 		return appendCode(dst, p.text, pl.table)
 	case p.kind == pieceLink:
 		dst = append(dst, '[')
-		dst = appendText(dst, p.text, "", false)
+		dst = appendText(dst, p.text, "", false, pl.base)
 		dst = append(dst, "]("...)
 		return append(appendURL(dst, p.url), ')')
 	}
-	return appendText(dst, p.text, pl.indent, pl.start)
+	return appendText(dst, p.text, pl.indent, pl.start, pl.base)
 }
 
 // piece formats one value, not a list.
@@ -425,7 +426,7 @@ func appendBullets(dst []byte, list []piece, pl place) []byte {
 		}
 		dst = append(dst, pl.indent...)
 		dst = append(dst, "- "...)
-		dst = appendPiece(dst, list[i], place{start: true})
+		dst = appendPiece(dst, list[i], place{start: true, base: len(dst)})
 	}
 	return dst
 }

@@ -1,6 +1,7 @@
 package recipe
 
 import (
+	"bytes"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -119,7 +120,8 @@ var plainByte = func() (t [256]bool) {
 // appendText escapes clean text for running Markdown, so that a reader of the
 // Markdown sees s and nothing of s acts. indent goes before every line but the
 // first; atStart says that the first line starts at the start of a line too.
-func appendText(dst []byte, s, indent string, atStart bool) []byte {
+// dst[base:] is what stands before s in the same paragraph or cell.
+func appendText(dst []byte, s, indent string, atStart bool, base int) []byte {
 	if atStart {
 		dst, s = appendLineStart(dst, s)
 	}
@@ -145,7 +147,7 @@ func appendText(dst []byte, s, indent string, atStart bool) []byte {
 			from, i = 0, -1
 			continue
 		case '~':
-			if !(i > 0 && s[i-1] == '~') && !(i+1 < len(s) && s[i+1] == '~') {
+			if !strikes(dst[base:], s, from, i) {
 				continue
 			}
 		case '!':
@@ -208,6 +210,27 @@ func asciiDigit(c byte) bool { return c >= '0' && c <= '9' }
 
 func asciiLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
 
+// strikes reports whether the tilde s[i] can strike text out: two of them, or
+// one behind another that stands where the end of a deletion can. A lone tilde
+// stays, as in ~/notes and https://example.com/~user. s[from:i] is not yet in
+// before.
+func strikes(before []byte, s string, from, i int) bool {
+	if i > 0 && s[i-1] == '~' || i+1 < len(s) && s[i+1] == '~' {
+		return true
+	}
+	if bytes.IndexByte(before, '~') < 0 && strings.IndexByte(s[from:i], '~') < 0 {
+		return false
+	}
+	last, _ := utf8.DecodeLastRuneInString(s[:i])
+	if i == 0 {
+		last, _ = utf8.DecodeLastRune(before)
+	}
+	next, _ := utf8.DecodeRuneInString(s[i+1:])
+	return !unicode.IsSpace(last) && (!isMark(last) || i+1 == len(s) || unicode.IsSpace(next) || isMark(next))
+}
+
+func isMark(r rune) bool { return unicode.IsPunct(r) || unicode.IsSymbol(r) }
+
 // insideWord reports whether s[i] stands between two letters or digits, where
 // an underscore means nothing and cus_123 stays copyable.
 func insideWord(s string, i int) bool {
@@ -252,7 +275,7 @@ func isAll(s string, is func(byte) bool) bool {
 // number signs would otherwise be dropped by a reader.
 func appendHeading(dst []byte, s string) []byte {
 	start := len(dst)
-	return closeHeading(appendText(dst, s, "", true), start)
+	return closeHeading(appendText(dst, s, "", true, start), start)
 }
 
 // closeHeading escapes the closing number signs of the heading that starts at
@@ -280,7 +303,7 @@ func appendCode(dst []byte, s string, table bool) []byte {
 		return dst
 	}
 	if table && strings.Contains(s, `\|`) {
-		return appendText(dst, s, "", false)
+		return appendText(dst, s, "", false, len(dst))
 	}
 	fence, run := 0, 0
 	for i := 0; i < len(s); i++ {

@@ -52,6 +52,9 @@ func TestAppendText(t *testing.T) {
 		{"a|b", `a\|b`},
 		{`a\|b`, `a\\\|b`},
 		{"~/a ~~b~~ ~~~", `~/a \~\~b\~\~ \~\~\~`},
+		{"~a~ 5~6 ~7", `~a\~ 5\~6 ~7`},
+		{"~/a ~/b https://e.com/~c", "~/a ~/b https://e.com/~c"},
+		{"5~10", "5~10"},
 		{"cus_123 snake_case_name", "cus_123 snake_case_name"},
 		{"_a_ a__b _", `\_a\_ a\_\_b \_`},
 		{"é_è 1_2", "é_è 1_2"},
@@ -59,7 +62,7 @@ func TestAppendText(t *testing.T) {
 		{"&copy", "&copy"},
 		{"{{path}} {{$.secret}}", "{{path}} {{$.secret}}"},
 	} {
-		if got := string(appendText(nil, c.in, "", false)); got != c.want {
+		if got := string(appendText(nil, c.in, "", false, 0)); got != c.want {
 			t.Errorf("%q became %q, want %q", c.in, got, c.want)
 		}
 	}
@@ -91,7 +94,7 @@ func TestAppendTextLines(t *testing.T) {
 		{"a  \nb", "a\n..b"},
 		{"| a | b |\n| --- |", "\\| a \\| b \\|\n..\\| --- \\|"},
 	} {
-		if got := string(appendText(nil, c.in, "..", true)); got != c.want {
+		if got := string(appendText(nil, c.in, "..", true, 0)); got != c.want {
 			t.Errorf("%q became %q, want %q", c.in, got, c.want)
 		}
 	}

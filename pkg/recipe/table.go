@@ -25,7 +25,7 @@ func (r *Recipe) appendTable(dst []byte, items []itemView, w *formatter, room in
 		for j := range r.Fields {
 			dst = append(dst, "| "...)
 			cell := len(dst)
-			dst = w.appendField(dst, &items[i], &r.Fields[j], place{table: true, chars: cellChars})
+			dst = w.appendField(dst, &items[i], &r.Fields[j], place{table: true, chars: cellChars, base: cell})
 			if len(dst) > cell {
 				dst = append(dst, ' ')
 			}
@@ -39,4 +39,6 @@ func (r *Recipe) appendTable(dst []byte, items []itemView, w *formatter, room in
 }
 
 // appendCell escapes a label or another text of the recipe for one line.
-func appendCell(dst []byte, s string) []byte { return appendText(dst, clean(s, false), "", false) }
+func appendCell(dst []byte, s string) []byte {
+	return appendText(dst, clean(s, false), "", false, len(dst))
+}
