@@ -27,10 +27,6 @@ func Parse(doc recipe.Value, field string) (*Schema, recipe.Report) {
 	if !g.report.OK() {
 		return nil, g.report
 	}
-	g.defaults(root, field)
-	if !g.report.OK() {
-		return nil, g.report
-	}
 	judge, err := newJudge(root)
 	if err != nil {
 		// Not known to happen; a schema that our own reading admits and the
@@ -126,6 +122,9 @@ func (g *gate) node(v recipe.Value, field string, depth int) *node {
 	}
 	if len(g.report.Problems) == before {
 		g.agree(n, field)
+	}
+	if len(g.report.Problems) == before {
+		g.fits(n, field)
 	}
 	// The documents below were normalised on their own.
 	for i, m := range n.doc {
@@ -477,23 +476,18 @@ func (n *node) names() []string {
 	return out
 }
 
-// defaults checks that each default fits its own schema, and notes where
-// defaults are, so that filling visits nothing else.
-func (g *gate) defaults(n *node, field string) {
+// fits checks that the default fits its own schema, and notes where defaults
+// are, so that filling visits nothing else.
+func (g *gate) fits(n *node, field string) {
 	for _, p := range n.props {
-		g.defaults(p.node, at(recipe.FieldPath(field, "properties"), p.name))
 		n.defaultsFill = n.defaultsFill || p.node.hasDef || p.node.defaultsFill
 	}
-	if n.items != nil {
-		g.defaults(n.items, recipe.FieldPath(field, "items"))
-		n.defaultsFill = n.defaultsFill || n.items.defaultsFill
-	}
+	n.defaultsFill = n.defaultsFill || n.items != nil && n.items.defaultsFill
 	if !n.hasDef {
 		return
 	}
-	here := recipe.FieldPath(field, "default")
 	c := checker{}
-	c.value(n, fill(n, n.def), here)
+	c.value(n, fill(n, n.def), recipe.FieldPath(field, "default"))
 	for _, p := range c.problems {
 		g.problem(p.Field, "SCHEMA_DEFAULT", p.Hint, "the default does not fit: %s", p.Message)
 	}

@@ -122,6 +122,7 @@ func TestGate(t *testing.T) {
 		{"huge enum", obj(`{"enum":[[4E9999999]]}`), p + ".enum[0][0] RANGE", ""},
 		{"names", `{"type":"object","properties":{"":{},"a\u0001b":{}}}`, ".properties[''] PATTERN; .properties['a b'] CONTROL_CHARACTER", ""},
 		{"name twice", `{"type":"object","properties":{"a":{},"a":{}}}`, ".properties.a DUPLICATE", ""},
+		{"a default beside another problem", `{"type":"object","properties":{"a":{"type":"text"},"b":{"type":"integer","default":"1"}}}`, ".properties.a.type SCHEMA_TYPE; .properties.b.default SCHEMA_DEFAULT", ""},
 		{"all at once", `{"type":"object","properties":{"a":{"type":"text"},"b":{"allOf":[]},"Unit price":{"pattern":1}},"required":"a"}`,
 			".properties.a.type SCHEMA_TYPE; .properties.b.allOf SCHEMA_KEYWORD; .properties['Unit price'].pattern SCHEMA_TYPE; .required TYPE", ""},
 	}
