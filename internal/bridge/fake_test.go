@@ -136,7 +136,7 @@ func (f *fake) Test(_ context.Context, q *api.TestRequest) (*api.TestResult, err
 		return f.plan, nil
 	}
 	return &api.TestResult{Plan: &api.Plan{OK: true, DryRun: true, Wrapper: api.WrapperRef{ID: "city.weather", Name: "Weather"}, Args: json.RawMessage(`{"city":"Oslo"}`),
-		Request: api.Request{Method: "GET", URL: "https://api.example.com/w?city=Oslo", Headers: json.RawMessage(`{}`)}}}, nil
+		Request: api.Request{Method: "GET", URL: "https://api.example.com/w?city=Oslo&q=<a>", Headers: json.RawMessage(`{}`)}}}, nil
 }
 
 func (f *fake) Derive(_ context.Context, q *api.DeriveRequest) (*api.DeriveResult, error) {
@@ -178,6 +178,11 @@ func serve(t testing.TB, f *fake) *served {
 
 func serveOn(t testing.TB, f *fake, addr string) *served {
 	t.Helper()
+	return serveWith(t, f, addr, func(*http.Server) {})
+}
+
+func serveWith(t testing.TB, f *fake, addr string, change func(*http.Server)) *served {
+	t.Helper()
 	l, err := net.Listen("tcp", addr)
 	if err != nil {
 		t.Fatal(err)
@@ -187,6 +192,7 @@ func serveOn(t testing.TB, f *fake, addr string) *served {
 	s.holder.Set(testToken)
 	srv := bridge.Server(bridge.New(f, s.holder, bridge.Options{Version: "1.2.3",
 		Log: slog.New(slog.NewTextHandler(s.log, &slog.HandlerOptions{Level: slog.LevelDebug}))}))
+	change(srv)
 	done := make(chan struct{})
 	go func() { defer close(done); _ = srv.Serve(l) }()
 	t.Cleanup(func() { srv.Close(); <-done })

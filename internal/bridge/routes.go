@@ -166,7 +166,14 @@ func (h *handler) test(w http.ResponseWriter, r *http.Request) (any, error) {
 	if b.err != nil {
 		return nil, b.err
 	}
-	return h.backend.Test(r.Context(), q)
+	res, err := h.backend.Test(r.Context(), q)
+	switch {
+	case err != nil:
+		return nil, err
+	case res.Plan != nil: // not res itself: its marshaller would escape & and < a second time
+		return res.Plan, nil
+	}
+	return res.Run, nil
 }
 
 func (h *handler) derive(w http.ResponseWriter, r *http.Request) (any, error) {

@@ -399,6 +399,23 @@ func TestCallerGoesAway(t *testing.T) {
 	}
 }
 
+// The limit on reading a request is over once its body is here: a call that
+// takes longer than it is answered all the same. A body that does not come ends
+// the request.
+func TestReadTimeout(t *testing.T) {
+	limit := 100 * time.Millisecond
+	f := &fake{hold: make(chan struct{}), arrived: make(chan struct{}), gone: make(chan error, 1)}
+	s := serveWith(t, f, "127.0.0.1:0", func(srv *http.Server) { srv.ReadTimeout = limit })
+	time.AfterFunc(3*limit, func() { close(f.hold) })
+	if resp, body := s.call(t, "POST", "/wrap/run", `{"id":"a"}`); resp.StatusCode != 200 {
+		t.Errorf("%s %s", resp.Status, body)
+	}
+	request := s.request("POST", "/wrap/run", `{"id":"a"}`)
+	if resp, body := s.raw(t, request[:len(request)-1]); resp.StatusCode != 400 || decodeError(t, body).Code != "BAD_REQUEST" {
+		t.Errorf("a body that does not come: %s %s", resp.Status, body)
+	}
+}
+
 // Lists are lists, whatever the backend left out; its own values stay as they
 // are.
 func TestEmptyLists(t *testing.T) {
