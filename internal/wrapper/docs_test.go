@@ -68,8 +68,11 @@ func TestDocsExamples(t *testing.T) {
 		}
 		checked++
 	}
-	if checked < 7 {
-		t.Errorf("only %d examples found", checked)
+	if problems != "" {
+		t.Errorf("the last wrapper of the page has problems:\n%s", problems)
+	}
+	if checked != 6 {
+		t.Errorf("%d results found; the page has 6", checked)
 	}
 }
 
