@@ -130,7 +130,12 @@ func continuesNumber(dst []byte) bool {
 	return n > 0
 }
 
+// guardNumber escapes the dot or parenthesis behind a number that goes on at
+// dst[from:].
 func guardNumber(dst []byte, from int) []byte {
+	for from < len(dst) && asciiDigit(dst[from]) {
+		from++
+	}
 	if from < len(dst) && (dst[from] == '.' || dst[from] == ')') {
 		dst = append(dst, 0)
 		copy(dst[from+1:], dst[from:])

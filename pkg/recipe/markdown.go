@@ -184,7 +184,8 @@ func appendLineStart(dst []byte, s string) ([]byte, string) {
 	}
 	dst = append(dst, lead...)
 	switch c := body[0]; {
-	case c == '#' || c == '=':
+	case c == '#' || c == '=', c == ':' && (len(body) == 1 || strings.IndexByte("- \t\n", body[1]) >= 0):
+		// ":-" under a line makes a table of it.
 		return append(dst, '\\', c), body[1:]
 	case c == '-' || c == '+':
 		// -5 and +47 are no list items; "- 5" and "---" are, or draw a line.

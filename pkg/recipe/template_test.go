@@ -92,6 +92,7 @@ func TestTemplateRender(t *testing.T) {
 		{"| {{pipe}} |", `| a\|b c |`},
 		{"{{minus}} {{one}}", "-5 1"},
 		{"{{one}}{{dot}}", `1\. x`},
+		{"{{one}}{{one}}{{dot}}", `11\. x`},
 		{"[t]({{url}})", "[t](https://e.com/a%28b%29)"},
 		{"[t]({{js}})", "[t](javascript%3Aalert%281%29)"},
 		{"[t](https://e.com/{{paren}})", "[t](https://e.com/a%29%20![x]%28http://evil.example)"},
