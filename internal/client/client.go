@@ -55,6 +55,7 @@ type Client struct {
 	now      func() time.Time
 	log      *slog.Logger
 	patience time.Duration // for a proof; helloTimeout outside tests
+	peek     bool          // canPeek outside tests
 
 	addr   netip.AddrPort // what is dialled
 	urlErr error          // why there is nothing to dial
@@ -69,7 +70,7 @@ type Client struct {
 // New makes a client. It opens nothing: a daemon that is not there, or a URL
 // that is not a loopback one, shows in the calls.
 func New(o Options) *Client {
-	c := &Client{files: o.TokenFiles, version: o.Version, timeout: o.Timeout, started: o.Started, now: o.Now, log: o.Log, patience: helloTimeout}
+	c := &Client{files: o.TokenFiles, version: o.Version, timeout: o.Timeout, started: o.Started, now: o.Now, log: o.Log, patience: helloTimeout, peek: canPeek}
 	if c.timeout <= 0 {
 		c.timeout = DefaultTimeout
 	}

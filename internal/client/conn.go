@@ -48,7 +48,7 @@ func (c *Client) lineFor(tok string) *line {
 	l := &line{token: tok}
 	l.reads = c.transport(tok, false)
 	l.writes = l.reads
-	if !canPeek {
+	if !c.peek {
 		l.writes = c.transport(tok, true)
 	}
 	c.line = l

@@ -11,3 +11,7 @@ const MaxAnswer = maxAnswer
 
 // CanPeek says whether this system knows that a connection is gone.
 const CanPeek = canPeek
+
+// DoNotPeek makes the client behave as on a system where it cannot know whether
+// a kept connection is gone.
+func (c *Client) DoNotPeek() { c.peek = false }

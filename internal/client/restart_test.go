@@ -23,9 +23,15 @@ import (
 // M-09: a daemon restart between two calls is invisible, for reads and for
 // writes, and no write happens twice.
 func TestRestartBetweenCalls(t *testing.T) {
+	t.Run("peeking", func(t *testing.T) { restarts(t, func(*client.Client) {}) })
+	t.Run("not peeking", func(t *testing.T) { restarts(t, (*client.Client).DoNotPeek) })
+}
+
+func restarts(t *testing.T, change func(*client.Client)) {
 	h := newHome(t)
 	h.start()
 	c := h.client()
+	change(c)
 	for i := range 60 {
 		args := fmt.Sprintf(`{"n":%d}`, i)
 		if r, err := c.Run(t.Context(), &api.RunRequest{ID: "a", Args: json.RawMessage(args)}); err != nil || string(r.Records) != "["+args+"]" {
@@ -41,6 +47,26 @@ func TestRestartBetweenCalls(t *testing.T) {
 	}
 	if n := h.backend.runs.Load(); n != 60 {
 		t.Errorf("%d runs, want 60", n)
+	}
+}
+
+// Where a kept connection cannot be asked whether it is gone, each write has its
+// own, proven like the others; reads share one.
+func TestWritesWithoutPeeking(t *testing.T) {
+	h := newHome(t)
+	h.start()
+	c := h.client()
+	c.DoNotPeek()
+	for range 3 {
+		if _, err := c.Status(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.Run(t.Context(), &api.RunRequest{ID: "a"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := h.opened.Load(); n != 4 {
+		t.Errorf("%d connections, want 1 for the reads and 3 for the writes", n)
 	}
 }
 
