@@ -30,8 +30,10 @@ func (l *logFile) Write(line []byte) (int, error) {
 	if l.f == nil && !l.dead {
 		l.open()
 	}
-	if l.f != nil && l.size+int64(len(line)) > maxLog {
-		l.rotate()
+	for range 2 { // twice: what another shim has begun meanwhile may be full too
+		if l.f != nil && l.size > 0 && l.size+int64(len(line)) > maxLog {
+			l.rotate()
+		}
 	}
 	if l.f == nil {
 		return len(line), nil
