@@ -1,0 +1,518 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"go.etcd.io/bbolt"
+	bolterrors "go.etcd.io/bbolt/errors"
+
+	"github.com/hyperbolic-gateway/hb-rest/internal/fault"
+)
+
+// How often opening starts again because the file was replaced under it. Once
+// is normal when two daemons start at the same moment.
+const openTries = 10
+
+// growth is how much bbolt makes the file longer at a time. Its own default of
+// 16 MiB would make every copy of a small store that large.
+const growth = 1 << 20
+
+// errReplaced means that the file at the path is not the one that was opened.
+var errReplaced = errors.New("the file was replaced meanwhile")
+
+// opened is a file that was checked, locked and read.
+type opened struct {
+	db        *bbolt.DB
+	file      *os.File // bbolt's own handle; it holds the lock
+	contents  *contents
+	recovered string // what Recovered says
+}
+
+// open opens or creates the file at path.
+func open(path string, o Options) (*opened, error) {
+	recovered := ""
+	for range openTries {
+		info, err := os.Lstat(path)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			err = create(path)
+			if err != nil && !errors.Is(err, errReplaced) {
+				return nil, failed(err, "%s could not be created", path)
+			}
+			continue
+		case err != nil:
+			return nil, failed(err, "%s could not be opened", path)
+		case !info.Mode().IsRegular():
+			return nil, failed(nil, "%s is not a regular file", path)
+		}
+		r, img, err := load(path)
+		if err != nil {
+			return nil, unreadable(err, path)
+		}
+		if len(r.faults) > 0 {
+			said, err := replaceDamaged(path, o)
+			if err != nil {
+				return nil, err
+			}
+			if said != "" {
+				recovered = said
+			}
+			continue
+		}
+		db, file, err := lock(path, img.txid, o.LockTimeout)
+		if errors.Is(err, errReplaced) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		repair(db, r, o)
+		return &opened{db, file, r.contents, recovered}, nil
+	}
+	return nil, failed(errReplaced, "%s keeps being replaced by another program", path)
+}
+
+// load reads and checks the file without locking it. Seen while another daemon
+// writes, a sound file can look damaged; nothing is done about damage before it
+// was seen again under the lock.
+func load(path string) (*reading, *image, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer f.Close()
+	return loadFrom(f)
+}
+
+func loadFrom(f *os.File) (*reading, *image, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return nil, nil, err
+	}
+	img, err := readImage(f, info.Size())
+	if err != nil {
+		return nil, nil, err
+	}
+	r, err := img.read()
+	return r, img, err
+}
+
+// lock hands the checked file to bbolt, which locks it. txid is the state that
+// was checked: if it is not the state that bbolt sees, another daemon wrote in
+// between.
+func lock(path string, txid uint64, timeout time.Duration) (db *bbolt.DB, file *os.File, err error) {
+	db, file, err = openBolt(path, timeout)
+	switch {
+	case errors.Is(err, bolterrors.ErrTimeout):
+		return nil, nil, busy(path)
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil, errReplaced
+	case err != nil:
+		return nil, nil, failed(err, "%s could not be opened", path)
+	}
+	var now int
+	err = guard(func() error {
+		return db.View(func(tx *bbolt.Tx) error { now = tx.ID(); return nil })
+	})
+	if err == nil && (!isAt(file, path) || uint64(now) != txid) {
+		err = errReplaced
+	}
+	if err == nil {
+		err = closeToOthers(file)
+	}
+	if err != nil {
+		closeBolt(db, file)
+		if !errors.Is(err, errReplaced) {
+			err = failed(err, "%s could not be opened", path)
+		}
+		return nil, nil, err
+	}
+	return db, file, nil
+}
+
+// openBolt opens an existing file. The handle is caught on its way, so that it
+// can be closed, and with it the lock given up, even after a panic.
+func openBolt(path string, timeout time.Duration) (db *bbolt.DB, file *os.File, err error) {
+	err = guard(func() error {
+		var err error
+		db, err = bbolt.Open(path, 0o600, &bbolt.Options{
+			Timeout:         timeout,
+			FreelistType:    bbolt.FreelistMapType,
+			InitialMmapSize: initialMmapSize,
+			OpenFile: func(name string, flag int, mode os.FileMode) (*os.File, error) {
+				var err error
+				file, err = os.OpenFile(name, flag&^os.O_CREATE, mode)
+				return file, err
+			},
+		})
+		return err
+	})
+	if err != nil {
+		if file != nil {
+			_ = file.Close() // bbolt has closed it already, unless it panicked
+		}
+		return nil, nil, err
+	}
+	db.AllocSize = growth
+	return db, file, nil
+}
+
+// closeBolt closes the database, or at least the file.
+func closeBolt(db *bbolt.DB, file *os.File) error {
+	err := guard(db.Close)
+	if err != nil {
+		_ = file.Close()
+	}
+	return err
+}
+
+// guard turns a panic, and a fault of the mapped memory, into an error. Both
+// are possible when the disk fails or the file is cut short by another program
+// while it is open.
+func guard(f func() error) (err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if p := recover(); p != nil {
+			err = panicked{fmt.Sprint(p)}
+		}
+	}()
+	return f()
+}
+
+// panicked is a panic inside bbolt. Its locks may still be held.
+type panicked struct{ text string }
+
+func (p panicked) Error() string { return "the database stopped: " + p.text }
+
+// isAt reports whether the open file is the one at the path.
+func isAt(file *os.File, path string) bool {
+	a, err := file.Stat()
+	if err != nil {
+		return false
+	}
+	b, err := os.Lstat(path)
+	return err == nil && os.SameFile(a, b)
+}
+
+// create makes an empty store. It is built beside its place and then moved
+// there in one step, because a crash during bbolt's own first writes leaves a
+// file that it cannot open. errReplaced: there is a file now, another daemon
+// was quicker.
+func create(path string) error {
+	temp, err := build(path, newContents(), nil, nil)
+	if err != nil {
+		return err
+	}
+	defer os.Remove(temp)
+	// Link, not Rename: it fails if the name is taken.
+	err = os.Link(temp, path)
+	switch {
+	case errors.Is(err, fs.ErrExist):
+		return errReplaced
+	case err != nil: // a file system without hard links
+		if _, serr := os.Lstat(path); serr == nil {
+			return errReplaced
+		}
+		if err = os.Rename(temp, path); err != nil {
+			return err
+		}
+	}
+	return syncFolder(filepath.Dir(path))
+}
+
+// build makes a closed, synced file beside path that holds c, and returns its
+// name. records are wrappers' records to take over as they are, and digests
+// their entries in the names bucket.
+func build(path string, c *contents, records map[string][]byte, digests map[string][32]byte, more ...more) (temp string, err error) {
+	f, err := os.CreateTemp(filepath.Dir(path), tempPrefix(path)+"*"+tempSuffix) // 0600
+	if err != nil {
+		return "", err
+	}
+	temp = f.Name()
+	defer func() {
+		if err != nil {
+			_ = os.Remove(temp)
+		}
+	}()
+	if err := f.Close(); err != nil {
+		return "", err
+	}
+	db, file, err := openBolt(temp, time.Second)
+	if err != nil {
+		return "", err
+	}
+	err = guard(func() error {
+		return db.Update(func(tx *bbolt.Tx) error { return fill(tx, c, records, digests, more) })
+	})
+	if cerr := closeBolt(db, file); err == nil {
+		err = cerr
+	}
+	if err == nil {
+		err = syncFile(temp)
+	}
+	return temp, err
+}
+
+// more is a record of a bucket that this version does not know.
+type more struct {
+	bucket string
+	pair   pair
+}
+
+func fill(tx *bbolt.Tx, c *contents, records map[string][]byte, digests map[string][32]byte, extra []more) error {
+	for _, name := range bucketNamesAll {
+		if _, err := tx.CreateBucketIfNotExists([]byte(name)); err != nil {
+			return err
+		}
+	}
+	if err := put(tx, bucketState, keyFormat, []byte{fileFormat}); err != nil {
+		return err
+	}
+	if err := put(tx, bucketState, keyState, statePayload(c.revision, len(c.ids))); err != nil {
+		return err
+	}
+	for _, id := range c.ids {
+		e, record, sum := c.entries[id], records[id], digests[id]
+		if record == nil { // lost: from now on the file itself says so
+			record = seal(bucketWrappers, id, nil)
+			sum = digest(record)
+		}
+		if err := tx.Bucket([]byte(bucketWrappers)).Put([]byte(id), record); err != nil {
+			return err
+		}
+		if err := put(tx, bucketNames, id, namePayload(sum, e.tool)); err != nil {
+			return err
+		}
+		if !e.verified.IsZero() {
+			if err := put(tx, bucketVerified, id, verifiedPayload(e.verified)); err != nil {
+				return err
+			}
+		}
+	}
+	for _, m := range extra {
+		b, err := tx.CreateBucketIfNotExists([]byte(m.bucket))
+		if err != nil {
+			return err
+		}
+		if err := b.Put(m.pair.key, m.pair.value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func put(tx *bbolt.Tx, bucket, key string, payload []byte) error {
+	return tx.Bucket([]byte(bucket)).Put([]byte(key), seal(bucket, key, payload))
+}
+
+// repair writes the names entries that a sound file lacks or has damaged. A
+// failure is no reason not to serve: the names are in memory, and the next
+// start tries again.
+func repair(db *bbolt.DB, r *reading, o Options) {
+	if len(r.unnamed) == 0 && len(r.junk) == 0 {
+		return
+	}
+	r.rename()
+	err := guard(func() error {
+		return db.Update(func(tx *bbolt.Tx) error {
+			for _, key := range r.junk {
+				if err := tx.Bucket([]byte(bucketNames)).Delete([]byte(key)); err != nil {
+					return err
+				}
+			}
+			for _, id := range r.unnamed {
+				if err := put(tx, bucketNames, id, namePayload(r.digests[id], r.entries[id].tool)); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	})
+	o.Log.Info("store: damaged tool names written again", "count", len(r.unnamed), "error", err)
+}
+
+// replaceDamaged sets a damaged file aside and puts a new one in its place that
+// holds every wrapper that can still be read. It says what happened; "" if the
+// file turned out to be sound once it was locked.
+func replaceDamaged(path string, o Options) (said string, err error) {
+	f, unlock, err := lockFile(path, o.LockTimeout)
+	switch {
+	case errors.Is(err, errLocked):
+		return "", busy(path)
+	case errors.Is(err, fs.ErrNotExist):
+		return "", nil
+	case err != nil:
+		return "", failed(err, "%s could not be locked", path)
+	}
+	defer unlock()
+	if !isAt(f, path) {
+		return "", nil
+	}
+	r, img, err := loadFrom(f)
+	if err != nil {
+		return "", unreadable(err, path)
+	}
+	if len(r.faults) == 0 {
+		return "", nil
+	}
+	removeTemps(path) // of earlier attempts; with the lock held nobody else is at it
+	r.rename()
+	r.revision++
+	temp, err := build(path, r.contents, r.records, r.digests, unknown(img)...)
+	if err != nil {
+		return "", failed(err, "%s is damaged (%s), and a new one could not be written", path, r.faults[0])
+	}
+	defer os.Remove(temp)
+	kept, err := setAside(path, o.Now())
+	if err != nil {
+		return "", failed(err, "%s is damaged (%s) and could not be set aside", path, r.faults[0])
+	}
+	unlockToReplace(unlock)
+	if err = os.Rename(temp, path); err == nil {
+		err = syncFolder(filepath.Dir(path))
+	}
+	if err != nil {
+		return "", failed(err, "%s is damaged (%s) and could not be replaced", path, r.faults[0])
+	}
+	return sentence(path, kept, r), nil
+}
+
+// sentence is what Recovered says.
+func sentence(path, kept string, r *reading) string {
+	s := fmt.Sprintf("%s was damaged (%s); it was kept as %s, and a new one was made", path, r.faults[0], kept)
+	var bad []string
+	for _, id := range r.ids {
+		if r.entries[id].damaged != "" {
+			bad = append(bad, id)
+		}
+	}
+	switch {
+	case len(r.ids) == 0:
+		return s + ", which is empty: no wrapper could be read"
+	case len(bad) == 0:
+		return fmt.Sprintf("%s with all %d wrappers that it names", s, len(r.ids))
+	}
+	const shown = 10
+	list := strings.Join(bad[:min(len(bad), shown)], ", ")
+	if len(bad) > shown {
+		list += fmt.Sprintf(" and %d more", len(bad)-shown)
+	}
+	return fmt.Sprintf("%s with %d of %d wrappers; not readable: %s", s, len(r.ids)-len(bad), len(r.ids), list)
+}
+
+// unknown collects the whole records of buckets that this version does not know.
+func unknown(img *image) []more {
+	var out []more
+	for bucket, pairs := range img.buckets {
+		switch bucket {
+		case bucketWrappers, bucketNames, bucketVerified, bucketState:
+			continue
+		}
+		for _, p := range pairs {
+			_, err := unseal(bucket, string(p.key), p.value)
+			if newer := (newerError{}); err == nil || errors.As(err, &newer) {
+				out = append(out, more{bucket, p})
+			}
+		}
+	}
+	return out
+}
+
+// setAside gives the file a second name that says what it is and when. The
+// first name stays, so that there is a store at every moment.
+func setAside(path string, now time.Time) (kept string, err error) {
+	for i := range 100 {
+		kept = path + ".damaged-" + now.UTC().Format("20060102T150405Z")
+		if i > 0 {
+			kept += fmt.Sprintf("-%d", i+1)
+		}
+		err = os.Link(path, kept)
+		if err == nil || !errors.Is(err, fs.ErrExist) {
+			break
+		}
+	}
+	if err != nil && !errors.Is(err, fs.ErrExist) { // a file system without hard links
+		err = copyFile(path, kept)
+	}
+	return kept, err
+}
+
+const tempSuffix = ".tmp"
+
+func tempPrefix(path string) string { return "." + filepath.Base(path) + "-" }
+
+func removeTemps(path string) {
+	dir := filepath.Dir(path)
+	entries, _ := os.ReadDir(dir)
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), tempPrefix(path)) && strings.HasSuffix(e.Name(), tempSuffix) {
+			_ = os.Remove(filepath.Join(dir, e.Name()))
+		}
+	}
+}
+
+func syncFile(path string) error {
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
+
+func copyFile(from, to string) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = out.ReadFrom(in)
+	return errors.Join(err, out.Sync(), out.Close())
+}
+
+// closeToOthers takes the group's and the others' rights away. Sealed
+// credentials are kept in this file too.
+func closeToOthers(f *os.File) error {
+	info, err := f.Stat()
+	if err != nil || info.Mode().Perm()&0o077 == 0 || !hasModeBits {
+		return err
+	}
+	return f.Chmod(0o600)
+}
+
+// failed is STORE_FAILED with a reason that a person can act on.
+func failed(cause error, format string, args ...any) error {
+	msg := fmt.Sprintf(format, args...)
+	if cause != nil {
+		reason := cause.Error()
+		var pe *fs.PathError
+		if errors.As(cause, &pe) {
+			reason = pe.Err.Error() // the path is in the message already
+		}
+		msg += ": " + reason
+	}
+	return fault.New("STORE_FAILED", "%s", msg).With(fault.Cause(cause))
+}
+
+func busy(path string) error {
+	return fault.New("STORE_FAILED", "another hbrestd of this user has %s open", path).
+		With(fault.Hint("One hbrestd per user is enough: `hbrestd status` shows the one that runs. Stop it before you start another."))
+}
+
+func unreadable(err error, path string) error {
+	if errors.Is(err, errNewerFile) || errors.Is(err, errNewerBolt) {
+		return fault.New("STORE_FAILED", "%s cannot be used: %s; it was left as it is", path, err).
+			With(fault.Cause(err), fault.Retryable(false), fault.Hint("Install the newer hbrestd again, or move the file away to start with an empty store."))
+	}
+	return failed(err, "%s could not be read", path)
+}
