@@ -54,6 +54,10 @@ func (g *gate) warn(field, code, hint, format string, args ...any) {
 	}
 }
 
+// full reports whether nothing more will be listed. Looking for near names is
+// not free, so a loop that makes hints asks first.
+func (g *gate) full() bool { return len(g.report.Problems) >= recipe.MaxProblems }
+
 // refused says what to write instead of a keyword that is not admitted.
 var refused = map[string]string{
 	"$ref":                  "write the schema that it points to in its place",
@@ -148,6 +152,9 @@ func (g *gate) node(v recipe.Value, field string, depth int) *node {
 }
 
 func (g *gate) refuse(field, keyword string) {
+	if g.full() {
+		return
+	}
 	hint, known := refused[keyword]
 	if !known {
 		hint = didYouMean(keyword, admitted)
@@ -373,19 +380,14 @@ func (g *gate) enum(n *node, v recipe.Value, field string) {
 		if n.types != nil && !n.allows(typeOf(e)) {
 			g.problem(here, "SCHEMA_TYPE", "", "the value is %s, but the type is %s", typeOf(e), typesText(n.types))
 		}
-		for _, other := range n.enum {
-			if equal(e, other) {
-				g.problem(here, "DUPLICATE", "", "the value is listed twice")
-				break
-			}
+		if n.inEnum(e) {
+			g.problem(here, "DUPLICATE", "", "the value is listed twice")
 		}
-		n.enum = append(n.enum, e)
-	}
-	n.enumRats = make([]*big.Rat, len(n.enum))
-	for i, e := range n.enum {
+		var exact *big.Rat
 		if number, ok := e.(json.Number); ok {
-			n.enumRats[i] = rat(number)
+			exact = rat(number)
 		}
+		n.enum, n.enumRats = append(n.enum, e), append(n.enumRats, exact)
 	}
 }
 
@@ -461,7 +463,7 @@ func (g *gate) agree(n *node, field string) {
 	}
 	names := n.names()
 	for i, r := range n.required {
-		if n.prop(r) == nil {
+		if !g.full() && n.prop(r) == nil {
 			g.problem(fmt.Sprintf("%s[%d]", recipe.FieldPath(field, "required"), i), "UNKNOWN_FIELD", didYouMean(r, names),
 				"%q is not one of the properties", clip(r))
 		}

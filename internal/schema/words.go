@@ -44,6 +44,9 @@ func typesText(types []string) string {
 
 // clip makes a text fit for a message: one line, at most maxShown characters.
 func clip(s string) string {
+	if len(s) <= maxShown && plainASCII(s) { // nearly always
+		return s
+	}
 	s = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == '\u2028' || r == '\u2029' {
 			return ' '
@@ -54,6 +57,15 @@ func clip(s string) string {
 		return s
 	}
 	return string([]rune(s)[:maxShown-1]) + "…"
+}
+
+func plainASCII(s string) bool {
+	for i := range len(s) {
+		if s[i] < 0x20 || s[i] > 0x7e {
+			return false
+		}
+	}
+	return true
 }
 
 // at appends a key that may come from anywhere to a dotted place.

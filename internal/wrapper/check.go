@@ -91,7 +91,8 @@ func (c *checker) placeholders(t Template, field string, where place) {
 		if p.raw && where != inPath {
 			c.problem(field, "RAW_OUTSIDE_URL", fmt.Sprintf("write {{%s}}", cut(p.name, 40)), "the modifier raw works only in the path of the URL")
 		}
-		if c.input != nil {
+		// Looking for near names is not free, so a full report ends it.
+		if c.input != nil && len(c.report.Problems) < recipe.MaxProblems {
 			c.placeholder(p, field, where)
 		}
 	}
@@ -162,6 +163,9 @@ func typeOf(v recipe.Value) string {
 
 // oneLine makes a name that may hold anything fit for a message or a field.
 func oneLine(s string) string {
+	if len(s) <= 80 && visible(s) { // nearly always
+		return s
+	}
 	return cut(strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == '\u2028' || r == '\u2029' {
 			return ' '

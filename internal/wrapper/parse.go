@@ -100,7 +100,16 @@ func (p *parser) parse() {
 
 	methods := p.w.Request.Methods
 	p.w.Mutating = p.w.declared || p.w.override || !said && slices.ContainsFunc(methods, writes)
+	p.unknown()
+}
+
+// unknown warns of the fields that are dropped.
+func (p *parser) unknown() {
+	n := 0
 	for _, m := range p.doc {
+		if n++; n > len(topKeys)+recipe.MaxProblems { // enough for a full report
+			return
+		}
 		if !slices.Contains(topKeys, m.Key) {
 			hint := "the fields are " + strings.Join(topKeys, ", ")
 			if near := schema.Near(m.Key, topKeys); near != "" {

@@ -67,6 +67,7 @@ func (p *requestParser) parse(obj recipe.Object) {
 			p.unknown(m, field)
 		}
 	}
+	p.bodyType()
 	if !hasURL {
 		p.problem(urlField, "REQUIRED", "", "is required: an absolute URL such as https://api.example.com/v1/items")
 	}
@@ -78,6 +79,9 @@ func (p *requestParser) unknown(m recipe.Member, field string) {
 	}
 	if slices.Contains(laterKeys, m.Key) {
 		p.problem(field, "NOT_SUPPORTED", "leave it out", "%s is not supported by this version", m.Key)
+		return
+	}
+	if len(p.report.Problems) >= recipe.MaxProblems {
 		return
 	}
 	hint := "the keys are " + strings.Join(requestKeys, ", ")
@@ -255,6 +259,20 @@ func (p *requestParser) body(v recipe.Value, field string) {
 		p.w.Request.Body = &Body{root: root}
 	}
 	p.out["body"] = v
+}
+
+// bodyType warns of a literal Content-Type that says the body is something else
+// than the JSON it is.
+func (p *requestParser) bodyType() {
+	if p.w.Request.Body == nil {
+		return
+	}
+	for _, h := range p.w.Request.Headers {
+		t := h.Values[0]
+		if strings.EqualFold(h.Name, "Content-Type") && t.literal() && !strings.Contains(strings.ToLower(t.source), "json") {
+			p.warn(at("wrapper.request.headers", h.Name), "BODY_TYPE", "take the header out", "the body is sent as JSON, but the header says %s", oneLine(t.source))
+		}
+	}
 }
 
 func (p *requestParser) auth(v recipe.Value, field string) {

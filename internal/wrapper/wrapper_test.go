@@ -522,6 +522,9 @@ func TestProblems(t *testing.T) {
 		{"method taken", doc(`{"methods":["GET","POST"],"url":"https://h.test/"}`, `"method":{}`), "wrapper.inputSchema.properties.method DUPLICATE", ""},
 		{"one method leaves the name free", doc(`{"method":"POST","url":"https://h.test/","body":{"method":"{{method}}"}}`, `"method":{}`), "", ""},
 
+		{"form header over a JSON body", req(`"headers":{"content-type":"application/x-www-form-urlencoded"},"body":{}`), "", r + ".headers.content-type BODY_TYPE"},
+		{"JSON header", req(`"headers":{"Content-Type":"application/vnd.api+json"},"body":{}`), "", ""},
+		{"form header without a body", req(`"headers":{"Content-Type":"text/plain"}`), "", ""},
 		{"auth is no value", req(`"auth":"Bearer s3cr3t"`), r + ".auth PATTERN", ""},
 		{"auth", req(`"auth":"orders-key"`), "", ""},
 		{"timeout", req(`"timeoutMs":"15000"`), r + ".timeoutMs TYPE", ""},
@@ -801,5 +804,83 @@ func TestToolName(t *testing.T) {
 	}
 	if len(wrapper.Reserved()) != 11 {
 		t.Errorf("%d reserved names; ten meta-tools and recall_memory", len(wrapper.Reserved()))
+	}
+}
+
+// Documents that are nothing but one mistake repeated must not cost more than
+// their size.
+func TestHostileDocumentsAreCheap(t *testing.T) {
+	const room = wrapper.MaxDocument - 8000 // a schema of 200 properties stands beside
+	var props []string
+	for i := range 199 {
+		props = append(props, fmt.Sprintf(`"property_number_%d":{}`, i))
+	}
+	fill := func(format string) string {
+		var b strings.Builder
+		for i := 0; b.Len() < room; i++ {
+			fmt.Fprintf(&b, format, i)
+		}
+		return strings.TrimSuffix(b.String(), ",")
+	}
+	object := func(format string) string { return "{" + fill(format) + "}" }
+	request := func(more string) string {
+		return doc(`{"method":"POST","url":"https://h.test/",`+more+`}`, strings.Join(props, ","))
+	}
+	numbers := make([]string, 100)
+	for i := range numbers {
+		numbers[i] = fmt.Sprintf("%de300", i+1)
+	}
+	enum := `{"enum":[` + strings.Join(numbers, ",") + `]}`
+	for name, text := range map[string]string{
+		"unknown placeholders": request(`"body":"` + fill("{{property_numbr_%d}}") + `"`),
+		"known placeholders":   request(`"body":"` + strings.Repeat("{{property_number_198}}", room/23) + `"`),
+		"bad path":             doc(`{"url":"https://h.test/`+strings.Repeat("{{a}}/", 2700)+`"}`, `"a":{}`),
+		"unknown request keys": request(object(`"headrs_%d":1,`)[1:room]) + `"}`,
+		"header names":         request(`"headers":` + object(`"X %d":1,`)),
+		"query":                request(`"query":` + object(`"key%d":1,`)),
+		"members":              request(`"body":` + object(`"key%d":"{{property_number_1}}",`)),
+		"deep":                 request(`"body":` + strings.Repeat("[", 60) + fill(`1,`+"%.0d") + strings.Repeat("]", 60)),
+		"unknown fields":       `{"schemaVersion":1,` + fill(`"inputSchem_%d":1,`) + "}",
+		"keywords":             `{"schemaVersion":1,"inputSchema":` + object(`"minLengt_%d":1,`) + "}",
+		"required":             `{"schemaVersion":1,"inputSchema":{"type":"object","properties":{` + strings.Join(props, ",") + `},"required":[` + fill(`"property_numbr_%d",`) + "]}}",
+		"enums":                `{"schemaVersion":1,"inputSchema":{"type":"object","properties":{` + fill(`"p%d":`+enum+",") + "}}}",
+		"duplicates":           request(`"body":` + object(`"a":{"b":1,"b":%d},`)),
+	} {
+		t.Run(name, func(t *testing.T) {
+			start := time.Now()
+			_, report := wrapper.Parse([]byte(text))
+			if took := time.Since(start); took > 2*time.Second {
+				t.Errorf("%d bytes took %v", len(text), took)
+			}
+			if len(report.Problems) > recipe.MaxProblems || len(report.Warnings) > recipe.MaxProblems {
+				t.Errorf("%d problems, %d warnings", len(report.Problems), len(report.Warnings))
+			}
+		})
+	}
+}
+
+func TestConcurrentBuild(t *testing.T) {
+	w := parse(t, doc(`{"method":"POST","url":"https://h.test/{{s}}","query":{"l":"{{l}}"},"headers":{"X-S":"{{s}}"},"body":{"l":"{{l}}","n":"{{n}}"}}`,
+		`"s":{"type":"string","pattern":"^[a-z]+$"},"l":{"type":"array","items":{"type":"integer"}},"n":{"type":"integer","enum":[1,2],"default":1}`))
+	args := []byte(`{"s":"abc","l":[1,2]}`)
+	first, err := w.Build(args)
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan bool)
+	for range 8 {
+		go func() {
+			same := true
+			for range 100 {
+				c, err := w.Build(args)
+				same = same && err == nil && c.Digest() == first.Digest()
+			}
+			done <- same
+		}()
+	}
+	for range 8 {
+		if !<-done {
+			t.Error("another request at the same time")
+		}
 	}
 }
