@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"net/http"
 	"net/http/httptrace"
 	"strings"
 	"sync"
@@ -88,9 +87,9 @@ func sendFault(ctx context.Context, h *hop, w *wire, err error) error {
 	}
 	host, cause := h.target.host, fault.Cause(err)
 	switch {
-	case errors.Is(err, http.ErrSchemeMismatch):
-		return fault.New("UPSTREAM_PROTOCOL", "%s answers in plain http where https was asked for", host).With(cause)
-	case isRecordError(err):
+	case recordError(err) == "HTTP/":
+		return fault.New("UPSTREAM_PROTOCOL", "%s answers in plain http on port %s, where https was asked for", host, h.target.port).With(cause)
+	case recordError(err) != "":
 		return fault.New("UPSTREAM_PROTOCOL", "%s does not speak TLS on port %s", host, h.target.port).With(cause)
 	case isCut(err):
 		return fault.New("UPSTREAM_CONNECT", "%s closed the connection before it answered", host).
@@ -141,9 +140,13 @@ func isCut(err error) bool {
 		strings.Contains(err.Error(), "server closed idle connection")
 }
 
-func isRecordError(err error) bool {
+// recordError returns the first bytes of what a server sent instead of TLS.
+func recordError(err error) string {
 	var rec tls.RecordHeaderError
-	return errors.As(err, &rec)
+	if errors.As(err, &rec) {
+		return string(rec.RecordHeader[:])
+	}
+	return ""
 }
 
 func isTLS(err error) bool {

@@ -191,8 +191,10 @@ func (c *Client) roundTrip(ctx context.Context, h *hop) (*Response, error) {
 		return resp, fault.New("UPSTREAM_PROTOCOL", "%s wants to switch to another protocol", h.target.host).With(fault.Status(got.StatusCode))
 	}
 	if isRedirect(got.StatusCode) {
-		const enough = 64 << 10 // a short page may go by so that the connection stays; more is not worth it
-		_, _ = io.CopyN(io.Discard, got.Body, enough)
+		const short = 2 << 10 // a short page may go by so that the connection stays; more is not worth it
+		if got.ContentLength <= short {
+			_, _ = io.CopyN(io.Discard, got.Body, short)
+		}
 		return resp, nil
 	}
 	resp.Body, err = c.read(got, h.method)

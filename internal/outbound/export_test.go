@@ -1,0 +1,18 @@
+package outbound
+
+// Waiting is how many requests wait for an origin.
+func (c *Client) Waiting(origin string) int {
+	c.queue.mu.Lock()
+	defer c.queue.mu.Unlock()
+	if l := c.queue.lanes[origin]; l != nil {
+		return l.waited
+	}
+	return 0
+}
+
+// Lanes is how many origins the queue remembers.
+func (c *Client) Lanes() int {
+	c.queue.mu.Lock()
+	defer c.queue.mu.Unlock()
+	return len(c.queue.lanes)
+}
