@@ -89,7 +89,7 @@ func presentError(e *fault.Error) string {
 	if e.Status != 0 {
 		fmt.Fprintf(&b, " (status %d)", e.Status)
 	}
-	fmt.Fprintf(&b, ": %s\n", e.Message)
+	fmt.Fprintf(&b, ": %s\n", withoutDetails(e))
 	if e.Field != "" && len(e.Details) == 0 && !strings.Contains(e.Message, e.Field) {
 		fmt.Fprintf(&b, "Field: %s\n", e.Field)
 	}
@@ -107,6 +107,17 @@ func presentError(e *fault.Error) string {
 		}
 	}
 	return b.String()
+}
+
+// withoutDetails is the message up to where it starts to repeat the details,
+// which follow in full.
+func withoutDetails(e *fault.Error) string {
+	if len(e.Details) > 1 {
+		if head, _, ok := strings.Cut(e.Message, ": "+e.Details[0].Field); ok {
+			return head
+		}
+	}
+	return e.Message
 }
 
 func retryable(yes bool, after time.Duration) string {

@@ -33,6 +33,9 @@ func TestPresentError(t *testing.T) {
 		"details": {&fault.Error{Code: "WRAPPER_INVALID", Message: "2 problems", Field: "id", Details: []fault.Detail{
 			{Field: "id", Message: "is required"}, {Field: "request.url", Message: "no host", Hint: "https://HOST/"}}},
 			"WRAPPER_INVALID: 2 problems\nRetryable: no\n- id: is required\n- request.url: no host (https://HOST/)"},
+		"details that the message repeats": {&fault.Error{Code: "WRAPPER_INVALID", Message: "the wrapper has 2 problems: id: is required; url: no h…", Details: []fault.Detail{
+			{Field: "id", Message: "is required"}, {Field: "url", Message: "no host"}}},
+			"WRAPPER_INVALID: the wrapper has 2 problems\nRetryable: no\n- id: is required\n- url: no host"},
 		"one detail that the message repeats": {fault.OneProblem("ARGS_INVALID", "REQUIRED", "args.city", "is required").With(fault.Hint("Fix it.")),
 			"ARGS_INVALID: args.city: is required\nHint: Fix it.\nRetryable: no"},
 	}

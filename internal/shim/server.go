@@ -14,6 +14,7 @@ import (
 	"log/slog"
 	"runtime"
 	"runtime/debug"
+	"strings"
 	"sync"
 	"time"
 
@@ -93,12 +94,33 @@ func (s *Server) answer(ctx context.Context, t *metaTool, req *mcp.CallToolReque
 		if e.LogID != "" {
 			s.log.Error("internal fault", "id", e.LogID, "cause", e.Unwrap())
 		}
-		a, code = failure(e), e.Code
+		a, code = failure(inToolWords(e, t)), e.Code
 	}
 	if skew := s.newSkew(); skew != "" {
 		a.notes = append(a.notes, "warning: "+skew)
 	}
 	return a.result(), code
+}
+
+// inToolWords names an argument as the agent knows it: the bridge calls the
+// members of a call body.NAME and points to the page about its routes.
+func inToolWords(e *fault.Error, t *metaTool) *fault.Error {
+	const body = "body."
+	if !strings.HasPrefix(e.Field, body) {
+		return e
+	}
+	named := *e // e may be shared
+	named.Field = strings.TrimPrefix(e.Field, body)
+	named.Message = strings.TrimPrefix(e.Message, body)
+	named.Details = nil
+	for _, d := range e.Details {
+		d.Field = strings.TrimPrefix(d.Field, body)
+		named.Details = append(named.Details, d)
+	}
+	if e.Code == "BAD_REQUEST" {
+		named.Hint = t.known()
+	}
+	return &named
 }
 
 func failure(e *fault.Error) *answer {
