@@ -353,7 +353,11 @@ func TestHugeAnswer(t *testing.T) {
 	if len(line) >= maxFrame {
 		t.Errorf("a line of %d bytes", len(line))
 	}
-	r := s.call("wrap_run", `{"id":"a","format":"both"}`)
+	var env struct{ Result toolResult }
+	if err := json.Unmarshal([]byte(line), &env); err != nil {
+		t.Fatal(err)
+	}
+	r := env.Result
 	if !strings.Contains(r.Content[0].Text, "[cut: the first 1048576 of 3145728 bytes") || !strings.Contains(r.Content[0].Text, "records: ") {
 		t.Errorf("no word about the cut: ...%q", r.Content[0].Text[len(r.Content[0].Text)-200:])
 	}
