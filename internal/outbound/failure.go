@@ -96,7 +96,7 @@ func sendFault(ctx context.Context, h *hop, w *wire, err error) error {
 			With(fault.Retryable(!sent || !h.write), cause)
 	case tlsErr != nil || isTLS(err):
 		return fault.New("UPSTREAM_TLS", "%s", tlsWords(host, err)).With(cause)
-	case strings.Contains(err.Error(), "response headers exceeded"):
+	case strings.Contains(err.Error(), "response headers exceeded") || strings.Contains(err.Error(), "header list"):
 		return fault.New("UPSTREAM_PROTOCOL", "the header of the answer is larger than %d bytes", maxHeader).With(cause)
 	}
 	// The library's text may hold bytes of the answer, so it stays in the log.
@@ -134,6 +134,10 @@ func (c *Client) readFault(ctx context.Context, h *hop, status int, err error) e
 func isCut(err error) bool {
 	var op *net.OpError
 	if errors.As(err, &op) && (op.Op == "read" || op.Op == "write") {
+		return true
+	}
+	// The HTTP/2 code has no error types of its own to ask for.
+	if text := err.Error(); strings.HasPrefix(text, "stream error: ") || strings.HasPrefix(text, "http2: ") && !strings.Contains(text, "header list") {
 		return true
 	}
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) ||

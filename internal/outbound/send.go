@@ -223,6 +223,9 @@ func (c *Client) request(ctx context.Context, h *hop) *http.Request {
 		return hr
 	}
 	hr.ContentLength = int64(len(h.body))
+	// With GetBody the transport repeats what a server certainly did not process
+	// (a kept-alive connection that was closed meanwhile, a refused HTTP/2
+	// stream), and a write otherwise only if it carries an Idempotency-Key.
 	hr.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(h.body)), nil }
 	hr.Body, _ = hr.GetBody()
 	return hr
