@@ -4,7 +4,7 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
-	"strconv"
+	"net/netip"
 )
 
 // NonceBytes is the length of the nonce of GET /hello, sent as hex.
@@ -14,12 +14,14 @@ const NonceBytes = 32
 const proofDomain = "hbrestd-hello-1"
 
 // Proof is the answer to a nonce that only a holder of the token can give:
-// hex of HMAC-SHA256(token, "hbrestd-hello-1|PORT|NONCE"), NONCE in lower-case
-// hex. The port is the one that was dialled, so a proof obtained from the
-// daemon is of no use to another program on another port.
-func Proof(token string, port int, nonce []byte) string {
+// hex of HMAC-SHA256(token, "hbrestd-hello-1|ADDRESS:PORT|NONCE"), NONCE in
+// lower-case hex. The address and port are the ones that were dialled, so a
+// proof that another program fetches from the daemon is of no use to it, on
+// another port or on another loopback address.
+func Proof(token string, dialled netip.AddrPort, nonce []byte) string {
+	dialled = netip.AddrPortFrom(dialled.Addr().Unmap(), dialled.Port())
 	m := hmac.New(sha256.New, []byte(token))
-	m.Write([]byte(proofDomain + "|" + strconv.Itoa(port) + "|" + hex.EncodeToString(nonce)))
+	m.Write([]byte(proofDomain + "|" + dialled.String() + "|" + hex.EncodeToString(nonce)))
 	return hex.EncodeToString(m.Sum(nil))
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -190,13 +191,12 @@ func TestDocsProof(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := regexp.MustCompile("for port ([0-9]+), the token `([0-9a-f]{64})` and the nonce `([0-9a-f]{64})`").FindStringSubmatch(string(page))
+	m := regexp.MustCompile("for ([0-9.:]+), the token `([0-9a-f]{64})` and the nonce `([0-9a-f]{64})`").FindStringSubmatch(string(page))
 	if m == nil {
 		t.Fatal("no worked proof on the page")
 	}
-	port, _ := strconv.Atoi(m[1])
 	nonce, _ := hex.DecodeString(m[3])
-	if want := api.Proof(m[2], port, nonce); !strings.Contains(string(page), `{"proof": "`+want+`"`) {
+	if want := api.Proof(m[2], netip.MustParseAddrPort(m[1]), nonce); !strings.Contains(string(page), `{"proof": "`+want+`"`) {
 		t.Errorf("the proof is %s", want)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"strings"
 	"testing"
 
@@ -259,11 +260,7 @@ func TestHello(t *testing.T) {
 	for i := range nonce {
 		nonce[i] = byte(200 + i)
 	}
-	var port int
-	if _, err := fmt.Sscan(s.port, &port); err != nil {
-		t.Fatal(err)
-	}
-	want := api.Hello{Proof: api.Proof(testToken, port, nonce), Version: "1.2.3"}
+	want := api.Hello{Proof: api.Proof(testToken, netip.MustParseAddrPort(s.addr), nonce), Version: "1.2.3"}
 	for _, q := range []string{hex.EncodeToString(nonce), strings.ToUpper(hex.EncodeToString(nonce))} {
 		resp, body := s.raw(t, "GET /hello?nonce="+q+" HTTP/1.1\r\nHost: "+s.addr+"\r\n\r\n")
 		var got api.Hello

@@ -39,7 +39,7 @@ func (h *handler) routes() []route {
 }
 
 // hello proves that this daemon holds the token, to a caller that has not shown
-// it. The proof covers the port that was dialled.
+// it. The proof covers the address that was dialled.
 func (h *handler) hello(_ http.ResponseWriter, r *http.Request) (any, error) {
 	q, err := readQuery(r, "nonce")
 	if err != nil {
@@ -54,7 +54,7 @@ func (h *handler) hello(_ http.ResponseWriter, r *http.Request) (any, error) {
 		return nil, fault.New("BUSY", "the daemon is starting")
 	}
 	local, _ := localAddr(r) // the door has read it already
-	return api.Hello{Proof: api.Proof(t, int(local.Port()), nonce), Version: h.version}, nil
+	return api.Hello{Proof: api.Proof(t, local, nonce), Version: h.version}, nil
 }
 
 func (h *handler) status(_ http.ResponseWriter, r *http.Request) (any, error) {

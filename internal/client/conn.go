@@ -133,7 +133,7 @@ func (c *Client) prove(ctx context.Context, conn net.Conn, tok string) (version 
 	if err != nil {
 		return "", err
 	}
-	if !api.ProofEqual(hello.Proof, api.Proof(tok, int(c.addr.Port()), nonce)) {
+	if !api.ProofEqual(hello.Proof, api.Proof(tok, c.addr, nonce)) {
 		return "", &stranger{why: "its proof is wrong", wrong: true}
 	}
 	return hello.Version, nil

@@ -76,7 +76,7 @@ type writer func([]byte)
 
 func (w writer) Write(p []byte) (int, error) { w(p); return len(p), nil }
 
-func (s *squatter) port() int { return int(netip.MustParseAddrPort(s.addr).Port()) }
+func (s *squatter) local() netip.AddrPort { return netip.MustParseAddrPort(s.addr) }
 
 func (s *squatter) all() []string {
 	s.mu.Lock()
@@ -113,7 +113,7 @@ func TestSquattersGetOnlyNonces(t *testing.T) {
 		"wrong proof": func(_ *squatter, c net.Conn, _ []byte) { ok(c, helloBody(strings.Repeat("ab", 32))) },
 		"empty proof": func(_ *squatter, c net.Conn, _ []byte) { ok(c, helloBody("")) },
 		"no proof":    func(_ *squatter, c net.Conn, _ []byte) { ok(c, `{"ok":true}`) },
-		"empty key":   func(s *squatter, c net.Conn, n []byte) { ok(c, helloBody(api.Proof("", s.port(), n))) },
+		"empty key":   func(s *squatter, c net.Conn, n []byte) { ok(c, helloBody(api.Proof("", s.local(), n))) },
 		"echoes":      func(_ *squatter, c net.Conn, n []byte) { ok(c, helloBody(hex.EncodeToString(n))) },
 		"replays": func(s *squatter, c net.Conn, n []byte) {
 			mu.Lock()
@@ -121,7 +121,7 @@ func TestSquattersGetOnlyNonces(t *testing.T) {
 			if earlier == nil {
 				earlier = n
 			}
-			proof := api.Proof(tok, s.port(), earlier)
+			proof := api.Proof(tok, s.local(), earlier)
 			if bytes.Equal(earlier, n) {
 				proof = strings.Repeat("0", 64) // the first time it has nothing to replay yet
 			}
@@ -137,11 +137,11 @@ func TestSquattersGetOnlyNonces(t *testing.T) {
 			ok(c, string(b))
 		},
 		"right proof, wrong status": func(s *squatter, c net.Conn, n []byte) {
-			b := helloBody(api.Proof(tok, s.port(), n))
+			b := helloBody(api.Proof(tok, s.local(), n))
 			fmt.Fprintf(c, "HTTP/1.1 203 OK\r\nContent-Length: %d\r\n\r\n%s", len(b), b)
 		},
 		"right proof, then more": func(s *squatter, c net.Conn, n []byte) {
-			b := helloBody(api.Proof(tok, s.port(), n))
+			b := helloBody(api.Proof(tok, s.local(), n))
 			fmt.Fprintf(c, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%sHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}", len(b), b)
 		},
 		"html": func(_ *squatter, c net.Conn, _ []byte) {
@@ -181,7 +181,7 @@ func TestSquattersGetOnlyNonces(t *testing.T) {
 			c := h.clientWith(func(o *client.Options) { o.URL.Host = s.addr })
 			c.SetPatience(250 * time.Millisecond)
 			_, err := c.Run(t.Context(), &api.RunRequest{ID: "a", Args: json.RawMessage(`{"canary":"in the arguments"}`)})
-			if code(t, err) != "BRIDGE_BAD_ANSWER" || !strings.Contains(err.Error(), fmt.Sprintf("another program holds port %d", s.port())) {
+			if code(t, err) != "BRIDGE_BAD_ANSWER" || !strings.Contains(err.Error(), fmt.Sprintf("another program holds port %d", s.local().Port())) {
 				t.Errorf("%v", err)
 			}
 			if err.(*fault.Error).Retryable {
@@ -268,7 +268,7 @@ func TestRenewedWhileDialling(t *testing.T) {
 			first = false
 			h.renew() // the daemon has started in the meantime
 		}
-		ok(c, helloBody(api.Proof(h.holder.Current(), s.port(), n)))
+		ok(c, helloBody(api.Proof(h.holder.Current(), s.local(), n)))
 		_ = c.SetReadDeadline(time.Now().Add(10 * time.Second))
 		if req, err := http.ReadRequest(bufio.NewReader(c)); err == nil && req.Header.Get("Authorization") == "Bearer "+h.holder.Current() {
 			ok(c, `{"ok":true,"version":"1.0.0"}`)

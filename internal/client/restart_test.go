@@ -116,7 +116,7 @@ func script(t *testing.T, h *home, answer func(n int64, c net.Conn, req *http.Re
 		t.Fatal(err)
 	}
 	s := &scripted{addr: l.Addr().String()}
-	port := l.Addr().(*net.TCPAddr).Port
+	local := l.Addr().(*net.TCPAddr).AddrPort()
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		for {
@@ -140,7 +140,7 @@ func script(t *testing.T, h *home, answer func(n int64, c net.Conn, req *http.Re
 					}
 					if req.URL.Path == "/hello" {
 						nonce, _ := hex.DecodeString(req.URL.Query().Get("nonce"))
-						ok(c, helloBody(api.Proof(h.holder.Current(), port, nonce)))
+						ok(c, helloBody(api.Proof(h.holder.Current(), local, nonce)))
 						continue
 					}
 					answer(s.requests.Add(1), c, req, body)

@@ -78,7 +78,7 @@ func (e *Executor) Run(ctx context.Context, w *wrapper.Wrapper, o Options) (*Out
 	if err != nil {
 		return nil, &Failure{Err: fault.From(err)}
 	}
-	out, err := e.send(ctx, w, call)
+	out, err := e.send(ctx, w, call, o.MaxPages)
 	took := e.c.Now().Sub(start)
 	if err != nil {
 		return nil, &Failure{Err: deadline(ctx, call, err), Call: call, Duration: took}
@@ -102,7 +102,7 @@ func (e *Executor) refuse(call *wrapper.Call) *fault.Error {
 	return nil
 }
 
-func (e *Executor) send(ctx context.Context, w *wrapper.Wrapper, call *wrapper.Call) (*Outcome, error) {
+func (e *Executor) send(ctx context.Context, w *wrapper.Wrapper, call *wrapper.Call, maxPages int) (*Outcome, error) {
 	if err := e.refuse(call); err != nil {
 		return nil, err
 	}
@@ -111,7 +111,8 @@ func (e *Executor) send(ctx context.Context, w *wrapper.Wrapper, call *wrapper.C
 		req.Header.Add(h.Name, h.Value)
 	}
 	req.Timeout = call.Timeout
-	req.Durable = call.Mutating()
+	req.Mutating = call.Mutating()
+	req.Durable = req.Mutating
 	req.Tag = outbound.Tag{Kind: "run", Wrapper: w.ID}
 	resp, err := e.c.Send(ctx, req)
 	if err != nil {
@@ -139,13 +140,21 @@ func (e *Executor) send(ctx context.Context, w *wrapper.Wrapper, call *wrapper.C
 	}
 	out.Result = rec.Render([]*recipe.Page{page}, opt)
 	if rec.Pagination.Paged() {
-		out.Paging = &Paging{Pages: 1, Cap: 1, Items: page.Items(), More: true, Stopped: "page_cap"}
+		out.Paging = &Paging{Pages: 1, Cap: pageCap(rec, maxPages), Items: page.Items(), More: true, Stopped: "page_cap"}
 		out.Warnings = append(out.Warnings, recipe.Problem{
 			Field: "response.pagination", Code: "NOT_SUPPORTED",
 			Message: "this version reads only the first page; the rest of the list is not shown",
 		})
 	}
 	return out, nil
+}
+
+// pageCap is how many pages the caller, or else the recipe, asks for.
+func pageCap(rec *recipe.Recipe, maxPages int) int {
+	if maxPages > 0 {
+		return maxPages
+	}
+	return rec.Pagination.MaxPages
 }
 
 // isEmptySuccess tells an answer without content from one whose content is
@@ -210,7 +219,7 @@ func deadline(ctx context.Context, call *wrapper.Call, err error) *fault.Error {
 		return f
 	}
 	g := fault.From(ctxErr).With(fault.Cause(errors.Join(ctxErr, err)))
-	if !idempotent(call.Method) {
+	if call.Mutating() {
 		g.Retryable = false
 		g.Hint = "The write may have been applied: check before repeating it."
 	}

@@ -387,7 +387,7 @@ func TestPaginatedRecipeAnswersPageOne(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff(&executor.Paging{Pages: 1, Cap: 1, Items: 2, More: true, Stopped: "page_cap"}, out.Paging); d != "" {
+	if d := cmp.Diff(&executor.Paging{Pages: 1, Cap: 10, Items: 2, More: true, Stopped: "page_cap"}, out.Paging); d != "" {
 		t.Error(d)
 	}
 	if len(*sent) != 1 || len(out.Warnings) != 1 {

@@ -81,8 +81,8 @@ func (b *fakeBridge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	b.mu.Unlock()
 	if r.URL.Path == "/hello" {
 		nonce, _ := hex.DecodeString(r.URL.Query().Get("nonce"))
-		port := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr).Port
-		_ = json.NewEncoder(w).Encode(api.Hello{Proof: api.Proof(token, port, nonce), Version: "test"})
+		local := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr).AddrPort()
+		_ = json.NewEncoder(w).Encode(api.Hello{Proof: api.Proof(token, local, nonce), Version: "test"})
 		return
 	}
 	if r.Header.Get("Authorization") != "Bearer "+token {
