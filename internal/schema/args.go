@@ -13,6 +13,10 @@ import (
 const (
 	MaxArgsBytes = 1 << 20 // length of their JSON text
 	MaxArgsDepth = 32      // arrays and objects inside each other
+	// MaxArgsValues bounds the values of all kinds in them. A megabyte of
+	// embeddings has 100 000; a megabyte of {} has 350 000, and checking each
+	// against 200 properties takes seconds.
+	MaxArgsValues = 200_000
 )
 
 // DecodeArgs reads the arguments of a call: one JSON object in UTF-8 without
@@ -35,12 +39,31 @@ func DecodeArgs(raw []byte) (recipe.Object, error) {
 	case nil:
 		return recipe.Object{}, nil
 	case recipe.Object:
+		if n := values(v); n > MaxArgsValues {
+			return nil, fault.OneProblem("ARGS_INVALID", "TOO_MANY", "args", "the arguments can hold %d values, these hold %d", MaxArgsValues, n)
+		}
 		if dups := Duplicates(v, "args"); len(dups) > 0 {
 			return nil, ArgsInvalid(dups)
 		}
 		return v, nil
 	}
 	return nil, ArgsInvalid([]recipe.Problem{{Field: "args", Code: "TYPE", Message: "expected an object with the arguments by name, got " + typeOf(v), Hint: typeHint("object", v)}})
+}
+
+// values counts v and everything in it.
+func values(v recipe.Value) int {
+	n := 1
+	switch v := v.(type) {
+	case recipe.Array:
+		for _, e := range v {
+			n += values(e)
+		}
+	case recipe.Object:
+		for _, m := range v {
+			n += values(m.Value)
+		}
+	}
+	return n
 }
 
 func notArgs(err error) error {

@@ -3,7 +3,6 @@ package schema
 import (
 	"encoding/json"
 	"fmt"
-	"math/big"
 	"regexp"
 	"strconv"
 	"strings"
@@ -372,6 +371,7 @@ func (g *gate) enum(n *node, v recipe.Value, field string) {
 		g.problem(field, "TOO_MANY", "say in description which values are allowed", "an enum can have %d values, this one has %d", MaxEnum, len(values))
 		return
 	}
+	n.enumNumbers = map[string]bool{}
 	for i, e := range values {
 		here := fmt.Sprintf("%s[%d]", field, i)
 		if !g.numbers(e, here) {
@@ -383,11 +383,10 @@ func (g *gate) enum(n *node, v recipe.Value, field string) {
 		if n.inEnum(e) {
 			g.problem(here, "DUPLICATE", "", "the value is listed twice")
 		}
-		var exact *big.Rat
+		n.enum = append(n.enum, e)
 		if number, ok := e.(json.Number); ok {
-			exact = rat(number)
+			n.enumNumbers[valueKey(number)] = true
 		}
-		n.enum, n.enumRats = append(n.enum, e), append(n.enumRats, exact)
 	}
 }
 
@@ -488,8 +487,8 @@ func (g *gate) fits(n *node, field string) {
 	if !n.hasDef {
 		return
 	}
-	c := checker{}
-	c.value(n, fill(n, n.def), recipe.FieldPath(field, "default"))
+	c, f := checker{}, filler{left: maxFilled}
+	c.value(n, f.fill(n, n.def), recipe.FieldPath(field, "default"))
 	for _, p := range c.problems {
 		g.problem(p.Field, "SCHEMA_DEFAULT", p.Hint, "the default does not fit: %s", p.Message)
 	}

@@ -17,17 +17,30 @@ const (
 	MaxExponent = 308 // of its exponent, without the sign
 )
 
-// bounded reports whether exact arithmetic on n is cheap.
+// bounded reports whether exact arithmetic on n is cheap enough.
 func bounded(n json.Number) bool {
 	if len(n) > MaxDigits {
 		return false
 	}
+	e := exponent(n)
+	return e >= -MaxExponent && e <= MaxExponent
+}
+
+// exponent is the number behind the e of n, 0 without one, cut at a million.
+func exponent(n json.Number) int {
 	i := strings.IndexAny(string(n), "eE")
 	if i < 0 {
-		return true
+		return 0
 	}
+	const most = 1_000_000
 	e, err := strconv.Atoi(string(n[i+1:]))
-	return err == nil && e >= -MaxExponent && e <= MaxExponent
+	switch {
+	case err == nil:
+		return max(-most, min(most, e))
+	case n[i+1] == '-':
+		return -most
+	}
+	return most
 }
 
 // rat is the exact value of a bounded number.
@@ -39,12 +52,35 @@ func rat(n json.Number) *big.Rat {
 	return r
 }
 
-// whole reports whether a bounded number is an integer: 1, 1.0 and 1e3 are.
-func whole(n json.Number) bool {
-	if !strings.ContainsAny(string(n), ".eE") {
-		return true
+// decimal takes a bounded number apart: digits without zeros at either end,
+// and the power of ten that the last of them counts. Two numbers are equal
+// exactly when their parts are; zero has no digits.
+func decimal(n json.Number) (negative bool, digits string, power int) {
+	mantissa, _, _ := strings.Cut(strings.ToLower(string(n)), "e")
+	mantissa, negative = strings.CutPrefix(mantissa, "-")
+	integer, fraction, _ := strings.Cut(mantissa, ".")
+	all := strings.TrimLeft(integer+fraction, "0")
+	digits = strings.TrimRight(all, "0")
+	if digits == "" {
+		return false, "", 0
 	}
-	return rat(n).IsInt()
+	return negative, digits, exponent(n) - len(fraction) + len(all) - len(digits)
+}
+
+// whole reports whether a bounded number is an integer: 1, 1.0 and 1e3 are,
+// 15e-1 is not, 150e-1 is.
+func whole(n json.Number) bool {
+	_, _, power := decimal(n)
+	return power >= 0
+}
+
+// valueKey is one text for all spellings of a bounded number.
+func valueKey(n json.Number) string {
+	negative, digits, power := decimal(n)
+	if negative {
+		digits = "-" + digits
+	}
+	return digits + "e" + strconv.Itoa(power)
 }
 
 // equal compares two values of JSON: numbers by value and exactly, members of
@@ -53,7 +89,7 @@ func equal(a, b recipe.Value) bool {
 	switch a := a.(type) {
 	case json.Number:
 		b, ok := b.(json.Number)
-		return ok && (a == b || rat(a).Cmp(rat(b)) == 0)
+		return ok && (a == b || valueKey(a) == valueKey(b))
 	case recipe.Array:
 		b, ok := b.(recipe.Array)
 		if !ok || len(a) != len(b) {

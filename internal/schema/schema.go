@@ -35,8 +35,8 @@ type node struct {
 	closed       bool // additionalProperties: false
 	items        *node
 	enum         []recipe.Value
-	enumRats     []*big.Rat // exact values of the numbers in enum; nil beside other values
-	enumCode     string     // detail code when the value is none of enum; "" is ENUM
+	enumNumbers  map[string]bool // valueKey of the numbers in enum
+	enumCode     string          // detail code when the value is none of enum; "" is ENUM
 	def          recipe.Value
 	hasDef       bool
 	min, max     *bound

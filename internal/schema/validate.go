@@ -20,11 +20,22 @@ import (
 // request is built from: the members given, in their order, then the filled
 // ones in the order of the schema.
 func (s *Schema) Validate(args recipe.Object) (filled recipe.Object, warnings, problems []recipe.Problem) {
-	filled, _ = fill(s.root, args).(recipe.Object)
 	c := checker{}
+	f := filler{left: maxFilled}
+	filled, _ = f.fill(s.root, args).(recipe.Object)
+	if f.left < 0 {
+		c.problem("args", "TOO_MANY", "", "the defaults would add more than %d values", maxFilled)
+		return args, nil, c.problems
+	}
+	costly := 0
 	eachNumber(filled, "args", func(field string, n json.Number) {
-		if !bounded(n) {
+		switch {
+		case !bounded(n):
 			c.problem(field, "RANGE", "", "a number can have %d characters and an exponent up to %d", MaxDigits, MaxExponent)
+		case exponent(n) > MaxDigits || exponent(n) < -MaxDigits:
+			if costly++; costly == maxCostly+1 {
+				c.problem(field, "TOO_MANY", "", "more than %d numbers with an exponent above %d", maxCostly, MaxDigits)
+			}
 		}
 	})
 	if len(c.problems) > 0 {
@@ -37,24 +48,37 @@ func (s *Schema) Validate(args recipe.Object) (filled recipe.Object, warnings, p
 	return filled, c.warnings, c.problems
 }
 
+// Bounds of what a megabyte of arguments can make the check do.
+const (
+	maxFilled = 100_000 // defaults filled in: a schema may have 200, an array many objects
+	maxCostly = 1000    // numbers like 1e300: each costs microseconds, not nanoseconds
+)
+
+// A filler fills defaults in; left falls below zero when there are too many.
+type filler struct{ left int }
+
 // fill returns v with the defaults of n filled in. v itself is not changed.
-func fill(n *node, v recipe.Value) recipe.Value {
-	if n == nil || !n.defaultsFill {
+func (f *filler) fill(n *node, v recipe.Value) recipe.Value {
+	if n == nil || !n.defaultsFill || f.left < 0 {
 		return v
 	}
 	switch v := v.(type) {
 	case recipe.Object:
-		out := make(recipe.Object, len(v), len(v)+len(n.props))
+		out := make(recipe.Object, len(v))
 		for i, m := range v {
-			out[i] = recipe.Member{Key: m.Key, Value: fill(n.prop(m.Key), m.Value)}
+			out[i] = recipe.Member{Key: m.Key, Value: f.fill(n.prop(m.Key), m.Value)}
 		}
 		for _, p := range n.props {
 			if !p.node.hasDef {
 				continue
 			}
-			if _, ok := v.Get(p.name); !ok {
-				out = append(out, recipe.Member{Key: p.name, Value: fill(p.node, p.node.def)})
+			if _, ok := v.Get(p.name); ok {
+				continue
 			}
+			if f.left--; f.left < 0 {
+				return v
+			}
+			out = append(out, recipe.Member{Key: p.name, Value: f.fill(p.node, p.node.def)})
 		}
 		return out
 	case recipe.Array:
@@ -63,7 +87,7 @@ func fill(n *node, v recipe.Value) recipe.Value {
 		}
 		out := make(recipe.Array, len(v))
 		for i, e := range v {
-			out[i] = fill(n.items, e)
+			out[i] = f.fill(n.items, e)
 		}
 		return out
 	}
@@ -77,10 +101,7 @@ func eachNumber(v recipe.Value, field string, f func(field string, n json.Number
 		f(field, v)
 	case recipe.Array:
 		for i, e := range v {
-			if n, ok := e.(json.Number); ok && bounded(n) { // spares the text of the place
-				continue
-			}
-			if compound(e) {
+			if compound(e) { // spares the text of the place
 				eachNumber(e, fmt.Sprintf("%s[%d]", field, i), f)
 			}
 		}
@@ -130,8 +151,8 @@ func (c *checker) value(n *node, v recipe.Value, field string) {
 	case recipe.Object:
 		c.object(n, v, field)
 	}
-	if n.enum != nil {
-		c.enum(n, v, field)
+	if n.enum != nil && !n.inEnum(v) {
+		c.notInEnum(n, v, field)
 	}
 }
 
@@ -269,8 +290,8 @@ func (c *checker) missing(p *node, field string) {
 	c.problem(field, "REQUIRED", "", "is required: %s", wants)
 }
 
-func (c *checker) enum(n *node, v recipe.Value, field string) {
-	if n.inEnum(v) {
+func (c *checker) notInEnum(n *node, v recipe.Value, field string) {
+	if c.full() {
 		return
 	}
 	texts := make([]string, len(n.enum))
@@ -296,13 +317,7 @@ func (c *checker) enum(n *node, v recipe.Value, field string) {
 
 func (n *node) inEnum(v recipe.Value) bool {
 	if number, ok := v.(json.Number); ok {
-		r := rat(number)
-		for _, e := range n.enumRats {
-			if e != nil && e.Cmp(r) == 0 {
-				return true
-			}
-		}
-		return false
+		return n.enumNumbers[valueKey(number)]
 	}
 	for _, e := range n.enum {
 		if equal(e, v) {
