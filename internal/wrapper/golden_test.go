@@ -1,6 +1,7 @@
 package wrapper_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/hyperbolic-gateway/hb-rest/internal/fault"
@@ -19,6 +20,11 @@ func TestGolden(t *testing.T) {
 			c.Want("warnings", lines(report.Warnings))
 		}
 		if w == nil {
+			for i, p := range report.Problems {
+				if strings.HasPrefix(p.Field, "response") { // the words are pkg/recipe's
+					report.Problems[i] = recipe.Problem{Field: p.Field, Code: p.Code, Message: "…"}
+				}
+			}
 			c.Want("problems", lines(report.Problems))
 			return
 		}
