@@ -257,6 +257,9 @@ func presentDerived(r *api.DeriveResult) string {
 	for _, w := range r.Warnings {
 		b.WriteString("warning: " + w + "\n")
 	}
+	if h := r.Hints; h != nil && len(h.Pagination) > 0 {
+		b.WriteString("paging guess, to add as \"pagination\" if the API pages this way: " + compact(h.Pagination) + "\n")
+	}
 	b.WriteString("Next: check the columns, then wrap_create with this as \"response\".")
 	return b.String()
 }
