@@ -223,9 +223,9 @@ func (r *reader) build() (Value, error) {
 	}
 }
 
-// object reads an object. With keep, members for which keep says no are
-// checked and left out.
-func (r *reader) object(keep func(quoted []byte) bool) (Value, error) {
+// object reads an object. Members that keep does not want are checked and left
+// out.
+func (r *reader) object(keep *keeper) (Value, error) {
 	if err := r.open(); err != nil {
 		return nil, err
 	}
@@ -236,7 +236,7 @@ func (r *reader) object(keep func(quoted []byte) bool) (Value, error) {
 		if err != nil {
 			return nil, r.fail(err)
 		}
-		if keep != nil && !keep(quoted) {
+		if !keep.wantsQuoted(quoted) {
 			if err := r.skip(); err != nil {
 				return nil, err
 			}

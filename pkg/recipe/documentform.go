@@ -18,6 +18,12 @@ func (r *Recipe) Document() Object {
 	if r.Shape != List && r.Shape != "" {
 		o.add("shape", string(r.Shape))
 	}
+	switch h := r.header(); {
+	case h.First:
+		o.add("header", "first")
+	case !h.Path.IsZero():
+		o.add("header", h.Path.text)
+	}
 	o.add("mode", string(r.Mode))
 	if r.Title != nil {
 		o.add("title", r.Title.String())

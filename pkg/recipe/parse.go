@@ -31,11 +31,9 @@ type ParseOptions struct {
 // options.
 func Parse(doc Value) (*Recipe, Report) { return ParseOptions{}.Parse(doc) }
 
-// Parse reads a recipe document. It knows the whole format v1 and reports
-// everything wrong at once, in document order, each with the exact field; a
-// part of the format that this version does not render yet is a problem with
-// the code NOT_SUPPORTED. Unknown keys at the top are dropped with a warning.
-// The recipe is nil when there is a problem.
+// Parse reads a recipe document. It reports everything wrong at once, in
+// document order, each with the exact field. Unknown keys at the top are
+// dropped with a warning. The recipe is nil when there is a problem.
 //
 // Decode doc without UniqueKeys: then a doubled key is reported here, among
 // the other problems.
@@ -212,22 +210,23 @@ func (c *checker) path(field string, v Value) (Path, bool) {
 func (c *checker) rooted(field string, v Value) (Path, bool) {
 	p, ok := c.path(field, v)
 	if ok && !p.root {
-		hint := "$." + p.text
-		switch {
-		case p.special != "":
-			hint = ""
-		case strings.HasPrefix(p.text, "["), strings.HasPrefix(p.text, "."):
-			hint = "$" + p.text
-		case p.text == "@" || strings.HasPrefix(p.text, "@.") || strings.HasPrefix(p.text, "@["):
-			hint = "$" + p.text[1:]
-		}
-		if hint != "" {
-			hint = "write " + hint
-		}
-		c.problem(field, "PATH_ROOT", hint, "must start with $")
+		c.problem(field, "PATH_ROOT", rootHint(p), "must start with $")
 		return p, false
 	}
 	return p, ok
+}
+
+// rootHint says how to write a path so that it starts at the body.
+func rootHint(p Path) string {
+	switch {
+	case p.special != "":
+		return ""
+	case strings.HasPrefix(p.text, "["), strings.HasPrefix(p.text, "."):
+		return "write $" + p.text
+	case p.text == "@" || strings.HasPrefix(p.text, "@.") || strings.HasPrefix(p.text, "@["):
+		return "write $" + p.text[1:]
+	}
+	return "write $." + p.text
 }
 
 // inItem reads a path of a field, a record or a link label.
@@ -249,11 +248,6 @@ func (c *checker) keyFits(field string, p Path) bool {
 }
 
 func quotedName(name string) string { return "[" + quotePath(name) + "]" }
-
-// notYet is the problem of a part of the format this version does not have.
-func (c *checker) notYet(field, what, name string) {
-	c.problem(field, "NOT_SUPPORTED", "", "%s %q is part of the format but not supported by this version", what, name)
-}
 
 var topKeys = [...]string{"schemaVersion", "select", "shape", "header", "mode", "title", "template",
 	"fields", "record", "error", "limits", "pagination", "index"}
@@ -290,7 +284,7 @@ func (c *checker) recipe(o Object) {
 		case "select":
 			c.r.Select, _ = c.rooted(field, v)
 		case "shape":
-			c.shape(field, v)
+			c.oneOf(field, "ENUM", v, string(List), string(Entries), string(Columns), string(Matrix))
 		case "header":
 			c.header(field, v)
 		case "mode":
@@ -341,25 +335,24 @@ func (c *checker) recipe(o Object) {
 	}
 }
 
-func (c *checker) shape(field string, v Value) {
-	s, ok := c.oneOf(field, "ENUM", v, string(List), string(Entries), string(Columns), string(Matrix))
-	if ok && Shape(s) != List {
-		c.notYet(field, "shape", s)
-	}
-}
-
 func (c *checker) header(field string, v Value) {
 	if c.r.Shape != Matrix {
 		c.problem(field, "OPTION_NOT_FOR_FORMAT", "", "only with shape %q", Matrix)
 		return
 	}
 	if s, ok := v.(string); ok && s == "first" {
-		c.notYet(field, "header", s)
+		c.r.Header.First = true
 		return
 	}
-	if p, ok := c.rooted(field, v); ok {
-		c.notYet(field, "header", p.text)
+	p, ok := c.path(field, v)
+	if ok && !p.root {
+		hint := `write "first"`
+		if root, ok := strings.CutPrefix(rootHint(p), "write "); ok {
+			hint += " or " + root
+		}
+		c.problem(field, "PATH_ROOT", hint, "must start with $")
 	}
+	c.r.Header.Path = p
 }
 
 // template reads a template and checks what its placeholders name.
@@ -370,11 +363,7 @@ func (c *checker) template(field string, v Value) *Template {
 	}
 	t, err := ParseTemplate(s)
 	if err != nil {
-		code := "TEMPLATE_SYNTAX"
-		if e, ok := err.(*TemplateError); ok && strings.HasSuffix(e.Message, "is not in this version") {
-			code = "NOT_SUPPORTED"
-		}
-		c.problem(field, code, "", "%s", err)
+		c.problem(field, "TEMPLATE_SYNTAX", "", "%s", err)
 		return nil
 	}
 	for _, p := range t.Paths() {

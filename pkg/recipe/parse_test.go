@@ -252,7 +252,6 @@ func TestParseOptionsOfFormats(t *testing.T) {
 			admitted := true
 			for _, p := range report.Problems {
 				switch p.Code {
-				case "NOT_SUPPORTED":
 				case "OPTION_NOT_FOR_FORMAT":
 					admitted = false
 					if p.Field != "response.fields.A."+option {

@@ -163,23 +163,30 @@ func (c *checker) format(field string, v Value) Kind {
 	if !ok {
 		return KindAuto
 	}
-	k := Kind(s)
-	switch {
-	case renderable(k):
-	case slices.Contains(kinds[:], k):
-		c.notYet(field, "format", s)
-	default:
+	if !slices.Contains(kinds[:], Kind(s)) {
 		c.problem(field, "FORMAT_UNKNOWN", formatHint(s), "unknown format %q", clip(s))
 	}
-	return k
+	return Kind(s)
 }
 
 // formatHint names the format that other systems call by another name.
 func formatHint(s string) string {
 	use := ""
 	switch strings.ToLower(s) {
-	case "money", "price", "float", "decimal", "double", "numeric":
+	case "money":
+		use = "number or currency"
+	case "price":
+		use = "currency"
+	case "float", "decimal", "double", "numeric":
 		use = "number"
+	case "percentage", "pct":
+		use = "percent"
+	case "size", "filesize":
+		use = "bytes"
+	case "img", "picture", "photo":
+		use = "image"
+	case "md":
+		use = "markdown"
 	case "int", "long", "count":
 		use = "integer"
 	case "bool", "yesno":
@@ -197,9 +204,7 @@ func formatHint(s string) string {
 	default:
 		var known []string
 		for _, k := range kinds {
-			if renderable(k) {
-				known = append(known, string(k))
-			}
+			known = append(known, string(k))
 		}
 		return suggest(s, known)
 	}

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"math/bits"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -14,7 +16,10 @@ import (
 type Page struct {
 	items int
 	built []Value
+	keys  []string // of shape entries: beside built
+	list  bool
 	found []finding
+	notes []string
 }
 
 // A finding holds the values one $ path leads to.
@@ -31,6 +36,32 @@ func (p *Page) Items() int { return p.items }
 // names fields or a record, members of an item that no path of the recipe
 // reaches are left out. The slice must not be changed.
 func (p *Page) Built() []Value { return p.built }
+
+// Key gives the key of the item at position i of Built, which is what #key
+// stands for: the member's name in shape entries, the position in an array that
+// stands where shape entries expects an object. It is "" in the other shapes.
+func (p *Page) Key(i int) string {
+	if i < 0 || i >= len(p.keys) {
+		return ""
+	}
+	return p.keys[i]
+}
+
+// IsList reports whether the body has a list where the items come from: an
+// array, or a select path that may give several values. Without it the one item
+// is the selected value itself.
+func (p *Page) IsList() bool { return p.list }
+
+// Warnings are short texts about a body that does not have the shape that the
+// recipe expects, for Meta. The slice must not be changed.
+func (p *Page) Warnings() []string { return p.notes }
+
+// note keeps a warning, each once.
+func (p *Page) note(text string) {
+	if !slices.Contains(p.notes, text) {
+		p.notes = append(p.notes, text)
+	}
+}
 
 // Lookup gives the first value a path leads to in the body, or nil when there
 // is none. Only the paths that stand in the recipe are known: the error path,
@@ -60,17 +91,17 @@ func (p *Page) LookupAll(path Path) []Value {
 }
 
 // Read scans one JSON body once: it checks all of it, counts every item that
-// the select path gives, builds at most max of them, and builds the values at
-// the recipe's own $ paths. With scrub, every string and key that is built
-// goes through it. Nothing that is built refers to body. Every error is a
-// *DecodeError; more than 200 levels of nesting is one.
+// the select path and the shape give, builds at most max of them, and builds
+// the values at the recipe's own $ paths. With scrub, every string and key that
+// is built goes through it. Nothing that is built refers to body. Every error
+// is a *DecodeError; more than 200 levels of nesting is one.
 //
 // A select path with a filter or a negative index makes Read decode the whole
 // body instead of skipping what is not shown.
 func (r *Recipe) Read(body []byte, max int, scrub func(string) string) (*Page, error) {
-	paths := r.rootPaths()
+	paths := r.readPaths()
 	sel := r.Select.segments
-	if len(paths) >= 64 || streamable(sel, false) < len(sel) {
+	if len(paths) >= 64 || streamable(sel, false) < len(sel) || r.manyHeaders() {
 		return r.readWhole(body, max, scrub, paths)
 	}
 	rd, err := newReader(body, DecodeLimits{})
@@ -78,7 +109,10 @@ func (r *Recipe) Read(body []byte, max int, scrub func(string) string) (*Page, e
 		return nil, err
 	}
 	rd.scrub = scrub
-	s := scan{reader: rd, page: &Page{}, max: max, expands: r.expands(), keep: r.keeper()}
+	s := scan{reader: rd, page: &Page{list: r.Select.Multi()}, max: max, shape: r.Shape, expands: r.expands(), keep: r.keeper()}
+	if r.header().First {
+		s.max++ // the names come with the rows
+	}
 	s.add(sel, nil)
 	for _, p := range paths {
 		n := streamable(p.segments, true)
@@ -97,6 +131,7 @@ func (r *Recipe) Read(body []byte, max int, scrub func(string) string) (*Page, e
 	if err != nil {
 		return nil, err
 	}
+	r.nameCells(s.page, s.keep, max)
 	return s.page, nil
 }
 
@@ -120,33 +155,27 @@ func (r *Recipe) readWhole(body []byte, max int, scrub func(string) string, path
 		}
 		return MapStrings(v, scrub)
 	}
-	p := &Page{}
-	item := func(v Value) {
-		if p.items++; len(p.built) < max {
-			p.built = append(p.built, clean(v))
-		}
-	}
-	for _, node := range resolve(nil, doc, r.Select.segments) {
-		list, isArray := node.(Array)
-		switch {
-		case !r.expands():
-			item(node)
-		case isArray:
-			for _, e := range list {
-				item(e)
-			}
-		case node != nil:
-			item(node)
-		}
-	}
+	w := whole{page: &Page{list: r.Select.Multi()}, max: max, clean: clean, keep: r.keeper(), scrub: scrub}
 	for _, path := range paths {
 		f := finding{path: path}
 		for _, v := range path.Resolve(doc) {
 			f.values = append(f.values, clean(v))
 		}
-		p.found = append(p.found, f)
+		w.page.found = append(w.page.found, f)
 	}
-	return p, nil
+	nodes := resolve(nil, doc, r.Select.segments)
+	if r.Shape == Matrix && !r.expands() {
+		w.rows(r, nodes)
+	} else {
+		for _, node := range nodes {
+			w.node(r, node)
+		}
+	}
+	if r.header().First {
+		return w.page, nil // named while it was read: each list has names of its own
+	}
+	r.nameCells(w.page, w.keep, max)
+	return w.page, nil
 }
 
 // streamable counts the leading segments that can be followed while scanning.
@@ -191,8 +220,10 @@ type scan struct {
 	*reader
 	page    *Page
 	max     int
+	shape   Shape
 	expands bool
-	keep    func(quoted []byte) bool
+	keep    *keeper
+	entry   string // the key of the item that comes next, in shape entries
 	tracks  []track
 	ends    []uint64  // by depth: the tracks that end there
 	pending []pending // items with other tracks inside, built at the end
@@ -224,16 +255,30 @@ func (s *scan) value(depth int, alive uint64, item bool) error {
 	if ended&1 != 0 {
 		ended &^= 1
 		switch {
+		case s.shape == Columns:
+			if kind == '{' {
+				return s.columns(alive | ended)
+			}
+			s.page.unfit(s.shape, kind)
+		case s.shape == Entries:
+			expand = kind == '[' || kind == '{'
+			if !expand {
+				s.page.unfit(s.shape, kind)
+			}
 		case s.expands && kind == '[':
 			expand = true
 		case s.expands && kind == 'n':
 		default:
 			item = true
 		}
+		s.page.list = s.page.list || expand && kind == '['
 	}
 	build := item && len(s.page.built) < s.max
 	if item {
 		s.page.items++
+	}
+	if build && s.shape == Entries {
+		s.page.keys = append(s.page.keys, s.entry)
 	}
 	var from int64
 	if ended != 0 || build && alive != 0 {
@@ -262,8 +307,8 @@ func (s *scan) pass(kind jsontext.Kind, depth int, alive uint64, expand, build b
 	switch {
 	case kind == '[' && (expand || alive != 0):
 		return s.walkArray(depth, alive, expand)
-	case kind == '{' && alive != 0:
-		return s.walkObject(depth, alive)
+	case kind == '{' && (expand || alive != 0):
+		return s.walkObject(depth, alive, expand)
 	case !build || alive != 0:
 		return s.skip()
 	}
@@ -298,6 +343,9 @@ func (s *scan) walkArray(depth int, alive uint64, items bool) error {
 				sub |= 1 << n
 			}
 		}
+		if items && s.shape == Entries {
+			s.entry = strconv.Itoa(i)
+		}
 		var err error
 		if sub != 0 || items {
 			err = s.value(depth+1, sub, items)
@@ -311,12 +359,13 @@ func (s *scan) walkArray(depth int, alive uint64, items bool) error {
 	return s.close()
 }
 
-func (s *scan) walkObject(depth int, alive uint64) error {
+// walkObject walks the members of an object, which are items in shape entries.
+func (s *scan) walkObject(depth int, alive uint64, items bool) error {
 	if err := s.open(); err != nil {
 		return err
 	}
 	mark := s.mark(alive)
-	var known map[string]bool
+	var known nameHashes
 	for s.dec.PeekKind() != '}' {
 		quoted, err := s.dec.ReadValue()
 		if err != nil {
@@ -325,6 +374,12 @@ func (s *scan) walkObject(depth int, alive uint64) error {
 		name, all := quoted[1:len(quoted)-1], false
 		if bytes.IndexByte(name, '\\') >= 0 {
 			name = []byte(unquote(quoted))
+		}
+		if items {
+			all = true
+			if len(s.page.built) < s.max {
+				s.entry = s.name(quoted)
+			}
 		}
 		var sub uint64
 		for left := alive; left != 0; left &= left - 1 {
@@ -339,17 +394,11 @@ func (s *scan) walkObject(depth int, alive uint64) error {
 				sub |= 1 << n
 			}
 		}
-		if all {
-			if known[string(name)] {
-				return errNotInOneScan
-			}
-			if known == nil {
-				known = make(map[string]bool)
-			}
-			known[string(name)] = true
+		if all && known.again(name) {
+			return errNotInOneScan
 		}
-		if sub != 0 {
-			err = s.value(depth+1, sub, false)
+		if sub != 0 || items {
+			err = s.value(depth+1, sub, items)
 		} else {
 			err = s.skip()
 		}
@@ -370,12 +419,13 @@ func (s *scan) close() error {
 
 // A mark remembers how much each track had found when an array or object began.
 type mark struct {
-	items, built, pending int
-	spans                 [64]int32
+	items, built, pending, notes int
+	list                         bool
+	spans                        [64]int32
 }
 
 func (s *scan) mark(alive uint64) mark {
-	m := mark{items: s.page.items, built: len(s.page.built), pending: len(s.pending)}
+	m := mark{items: s.page.items, built: len(s.page.built), pending: len(s.pending), notes: len(s.page.notes), list: s.page.list}
 	for ; alive != 0; alive &= alive - 1 {
 		n := bits.TrailingZeros64(alive)
 		m.spans[n] = int32(len(s.tracks[n].spans))
@@ -391,6 +441,9 @@ func (s *scan) rewind(n int, m *mark) {
 	}
 	s.page.items = m.items
 	s.page.built = s.page.built[:m.built]
+	s.page.keys = s.page.keys[:min(len(s.page.keys), m.built)]
+	s.page.notes = s.page.notes[:m.notes]
+	s.page.list = m.list
 	s.pending = s.pending[:m.pending]
 }
 
@@ -501,33 +554,4 @@ func (r *Recipe) rootPaths() []Path {
 		out = append(out, p)
 	})
 	return out
-}
-
-// keeper says which members of an item are worth building; nil means all: when
-// the recipe shows raw items, or a path does not start with a member's name.
-func (r *Recipe) keeper() func(quoted []byte) bool {
-	if r.plain || len(r.Fields) == 0 && len(r.Record) == 0 {
-		return nil
-	}
-	all := false
-	names := map[string]bool{}
-	r.eachPath(func(p Path) {
-		switch {
-		case p.root || p.special != "":
-		case len(p.segments) > 0 && p.segments[0].step == stepName:
-			names[p.segments[0].name] = true
-		default:
-			all = true
-		}
-	})
-	if all {
-		return nil
-	}
-	return func(quoted []byte) bool {
-		name := quoted[1 : len(quoted)-1]
-		if bytes.IndexByte(name, '\\') >= 0 {
-			return names[unquote(quoted)]
-		}
-		return names[string(name)]
-	}
 }

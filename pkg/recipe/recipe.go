@@ -29,6 +29,7 @@ type Recipe struct {
 	SchemaVersion int
 	Select        Path
 	Shape         Shape
+	Header        Header
 	Mode          Mode
 	Title         *Template // nil: the name handed to Render
 	Body          *Template // "template" in JSON; nil: the field list
@@ -39,6 +40,13 @@ type Recipe struct {
 	Pagination    Pagination
 	Index         string // "" or "cortex"
 	plain         bool   // made by Plain
+}
+
+// A Header says where the names of the cells of shape Matrix come from. The
+// zero Header names none: cells are reached by index.
+type Header struct {
+	First bool // the first row has the names and is no item
+	Path  Path // a list of names in the body; zero: none
 }
 
 // A Field is one column or line.
