@@ -22,7 +22,7 @@ const openTries = 10
 
 // growth is how much bbolt makes the file longer at a time. Its own default of
 // 16 MiB would make every copy of a small store that large.
-const growth = 1 << 20
+const growth = 256 << 10
 
 // errReplaced means that the file at the path is not the one that was opened.
 var errReplaced = errors.New("the file was replaced meanwhile")
@@ -364,7 +364,9 @@ func replaceDamaged(path string, o Options) (said string, err error) {
 	}
 	removeTemps(path) // of earlier attempts; with the lock held nobody else is at it
 	r.rename()
-	r.revision++
+	// Beyond the file's own, so that clients see a change. Where that cannot be
+	// read, the number of its last transaction is seldom below it.
+	r.revision = max(r.revision, img.txid) + 1
 	temp, err := build(path, r.contents, r.records, r.digests, unknown(img)...)
 	if err != nil {
 		return "", failed(err, "%s is damaged (%s), and a new one could not be written", path, r.faults[0])

@@ -156,9 +156,16 @@ func (s *scan) roots() (*meta, error) {
 		return nil, nil
 	}
 	metas := [2]meta{first, s.meta(s.pageSize)}
+	for i := range metas { // they take turns; one on the other's page is a page in the wrong place
+		metas[i].usable = metas[i].usable && metas[i].txid%2 == uint64(i)
+	}
 	root, other := &metas[0], &metas[1]
 	if !root.usable || other.usable && other.txid > root.txid {
 		root, other = other, root
+	}
+	if !root.usable {
+		s.fault("neither of the two root pages can be read")
+		return nil, nil
 	}
 	if !other.usable && !olderThan(*other, root.txid) {
 		s.fault("the newest root page cannot be read, so that the last change before the damage may be missing")
@@ -295,7 +302,7 @@ func (s *scan) branch(id uint64, page []byte, low, high []byte, depth int, each 
 	}
 	last := low
 	for i, c := range children {
-		s.order(fmt.Sprintf("page %d", id), c.key, last, high, i > 0)
+		s.order(fmt.Sprintf("page %d", id), c.key, last, high, i == 0)
 		last = c.key
 		next := high
 		if i+1 < len(children) {
@@ -307,7 +314,11 @@ func (s *scan) branch(id uint64, page []byte, low, high []byte, depth int, each 
 
 func (s *scan) leaf(where string, page []byte, low, high []byte, each func(uint32, []byte, []byte)) {
 	last := low
-	for i := range s.elements(where, page) {
+	n := s.elements(where, page)
+	if n == 0 && low != nil {
+		s.fault("%s: nothing in it", where)
+	}
+	for i := range n {
 		at := pageHead + i*elementSize
 		e := page[at:]
 		pos, ksize, vsize := binary.NativeEndian.Uint32(e[4:]), binary.NativeEndian.Uint32(e[8:]), binary.NativeEndian.Uint32(e[12:])
@@ -317,7 +328,7 @@ func (s *scan) leaf(where string, page []byte, low, high []byte, each func(uint3
 			s.fault("%s: element %d is damaged", where, i)
 			continue
 		}
-		s.order(where, key, last, high, i > 0)
+		s.order(where, key, last, high, i == 0)
 		last = key
 		each(binary.NativeEndian.Uint32(e), key, value)
 	}
@@ -333,11 +344,13 @@ func (s *scan) elements(where string, page []byte) int {
 	return n
 }
 
-// order checks that a key comes after the one before it (or may equal it, for
-// the first of a page) and before the upper limit.
-func (s *scan) order(where string, key, last, high []byte, strictly bool) {
+// order checks that a key comes after the one before it and before the upper
+// limit. The first key of a page must be the very key under which the page is
+// known above it: bbolt's own check lets it be larger, but then the next change
+// of the page adds a second way to it instead of replacing the first.
+func (s *scan) order(where string, key, last, high []byte, first bool) {
 	if last != nil {
-		if c := bytes.Compare(key, last); c < 0 || c == 0 && strictly {
+		if c := bytes.Compare(key, last); first && c != 0 || !first && c <= 0 {
 			s.fault("%s: keys are out of order", where)
 		}
 	}

@@ -1,6 +1,8 @@
 package store_test
 
 import (
+	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -303,5 +305,47 @@ func TestConcurrent(t *testing.T) {
 	wg.Wait()
 	if s.Len() != 0 || s.Revision() != 1+4*20*3 {
 		t.Errorf("%d wrappers at revision %d, want 0 at 241", s.Len(), s.Revision())
+	}
+}
+
+// Thousands of changes of all sizes, from an empty store to a large one and
+// back: what bbolt writes is never taken for damage.
+func TestChurn(t *testing.T) {
+	path := newPath(t)
+	r := rand.New(rand.NewPCG(3, 4))
+	want := map[string]string{}
+	s := mustOpen(t, path)
+	for i := range 3000 {
+		id := fmt.Sprintf("id.%d", r.IntN(400))
+		if r.IntN(20) == 0 {
+			id += strings.Repeat("x", r.IntN(90))
+		}
+		description := fmt.Sprintf(`,"description":%q`, strings.Repeat("d", r.IntN(2000)>>r.IntN(8)))
+		_, have := want[id]
+		grow := i/600%2 == 0
+		switch {
+		case !have && (grow || r.IntN(10) == 0):
+			w := parse(id, "new", description, exposed)
+			must(t)(s.Create(w))
+			want[id] = string(w.Document())
+		case have && !grow && r.IntN(10) > 0:
+			must(t)(s.Delete(id))
+			delete(want, id)
+		case have:
+			w := parse(id, "changed", description)
+			must(t)(s.Update(w))
+			want[id] = string(w.Document())
+		}
+		if i%200 == 199 {
+			mustClose(t, s)
+			checkFile(t, path)
+			s = mustOpen(t, path)
+			if diff := cmp.Diff(want, documents(s)); diff != "" || s.Recovered() != "" {
+				t.Fatalf("after %d changes: %q (-want +got):\n%s", i+1, s.Recovered(), diff)
+			}
+		}
+	}
+	if len(want) == 0 {
+		t.Error("the churn left nothing to compare")
 	}
 }
