@@ -70,6 +70,11 @@ type ManifestEntry struct {
 	Secret       string   `json:"secret,omitempty"`
 	Mutating     bool     `json:"mutating"`
 	ExposeAsTool bool     `json:"exposeAsTool"`
+	// The next four are set for exposed wrappers only.
+	Tool        string          `json:"tool,omitempty"`        // the name it keeps as a tool of its own
+	Priority    int             `json:"priority,omitempty"`    // 0 to 1000, higher first under a client's cap
+	Quarantined string          `json:"quarantined,omitempty"` // why some client would refuse its schema: not shown as a tool
+	InputSchema json.RawMessage `json:"inputSchema,omitempty"` // what a client is shown; absent when quarantined
 	Verified     string   `json:"verified,omitempty"` // RFC 3339; empty: never
 	Damaged      string   `json:"damaged,omitempty"`  // why the record cannot be read; then only ID is set
 }
