@@ -58,6 +58,7 @@ type checker struct {
 	opts   ParseOptions
 	r      *Recipe
 	report Report
+	given  Object   // the fields as the document has them
 	labels []string // of the fields, for {{field:Label}}
 }
 
@@ -264,8 +265,8 @@ func (c *checker) recipe(o Object) {
 		c.r.Mode = Mode(s)
 	}
 	if v, _ := first(o, "fields"); v != nil {
-		fields, _ := v.(Object)
-		for _, m := range fields {
+		c.given, _ = v.(Object)
+		for _, m := range c.given {
 			c.labels = append(c.labels, m.Key)
 		}
 	}
@@ -294,6 +295,7 @@ func (c *checker) recipe(o Object) {
 			if c.r.Title != nil && strings.ContainsAny(c.r.Title.String(), "\r\n") {
 				c.problem(field, "TEMPLATE_SYNTAX", "", "a title is one line")
 			}
+			c.tableTitle(field, c.r.Title)
 		case "template":
 			if c.r.Mode == Table {
 				c.problem(field, "TEMPLATE_MODE", `use mode "document" or "documents"`, "not allowed for mode %q", Table)
@@ -333,6 +335,42 @@ func (c *checker) recipe(o Object) {
 			c.problem(at+".fields", "NEEDS_FIELDS", `for example {"Name": "name"}`, "fields or template required for mode %q", c.r.Mode)
 		}
 	}
+}
+
+// tableTitle warns of what the title of a table cannot show: it stands above
+// all items and belongs to none.
+func (c *checker) tableTitle(field string, t *Template) {
+	if t == nil || c.r.Mode != Table {
+		return
+	}
+	for _, p := range t.Paths() {
+		if !p.root && (p.special != "#key" || c.r.Shape == Entries) {
+			hint, _ := strings.CutPrefix(rootHint(p), "write ")
+			if hint != "" {
+				hint = "write {{" + hint + "}} for a member of the whole body"
+			}
+			c.warn(field, "PATH_ROOT", hint, "the title of a table belongs to no item, so {{%s}} stays empty", clip(p.text))
+			return
+		}
+	}
+	for _, label := range t.FieldLabels() {
+		if strings.HasPrefix(c.fieldPath(label), "$") {
+			continue
+		}
+		c.warn(field, "PATH_ROOT", "", "the title of a table belongs to no item, so {{field:%s}} stays empty", clip(label))
+		return
+	}
+}
+
+// fieldPath is the path of a field as the document has it; "" when there is
+// none that can be read.
+func (c *checker) fieldPath(label string) string {
+	v, _ := first(c.given, label)
+	if o, ok := v.(Object); ok {
+		v, _ = first(o, "path")
+	}
+	s, _ := v.(string)
+	return s
 }
 
 func (c *checker) header(field string, v Value) {

@@ -180,6 +180,10 @@ func (c *checker) param(field string, v Value, in string) string {
 			c.problem(field, "PAGING_KEY", "", "%q is not the name of a header", s)
 			return s
 		}
+		if belongsToConnection(s) {
+			c.problem(field, "PAGING_KEY", "", "header %q belongs to the connection", s)
+			return s
+		}
 	case "body":
 		if slices.Contains(strings.Split(s, "."), "") {
 			c.problem(field, "PAGING_KEY", `for example "variables.after"`, "must be names with a dot between them")
@@ -252,6 +256,16 @@ func (c *checker) distinctParams(at string, o Object, p *Pagination) {
 	}
 	c.problem(field, "PAGING_KEY", "", "must differ from %s", twin)
 }
+
+// belongsToConnection reports whether a header is made by the HTTP client
+// itself: setting it could take the request apart.
+func belongsToConnection(name string) bool {
+	name = strings.ToLower(name)
+	return slices.Contains(connectionHeaders[:], name) || strings.HasPrefix(name, "proxy-")
+}
+
+var connectionHeaders = [...]string{"host", "content-length", "transfer-encoding", "connection", "keep-alive", "te", "trailer",
+	"upgrade", "expect"}
 
 // isToken reports whether s can be the name of an HTTP header.
 func isToken(s string) bool {
