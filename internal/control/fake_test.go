@@ -1,0 +1,320 @@
+package control_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/hyperbolic-gateway/hb-rest/internal/api"
+	"github.com/hyperbolic-gateway/hb-rest/internal/control"
+	"github.com/hyperbolic-gateway/hb-rest/internal/fault"
+)
+
+// A fake is a backend that writes down what it is asked and answers the same
+// things always. Ids that start with "!" choose a failure.
+type fake struct {
+	mu      sync.Mutex
+	calls   []string
+	empty   bool          // lists are nil
+	arrived chan struct{} // a waiting call says so here; nil: nothing waits
+	hold    chan struct{} // Run with the id "!hold" waits for it, whatever its context
+	gone    chan error    // what ended a wait
+	stop    func()        // what Stop does
+}
+
+func (f *fake) note(name string, v any) {
+	text, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.calls = append(f.calls, name+" "+string(text))
+}
+
+func (f *fake) asked() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return append([]string(nil), f.calls...)
+}
+
+// wait blocks until the context ends, when the fake is to wait at all.
+func (f *fake) wait(ctx context.Context) error {
+	if f.arrived == nil {
+		return nil
+	}
+	f.arrived <- struct{}{}
+	<-ctx.Done()
+	if f.gone != nil {
+		f.gone <- ctx.Err()
+	}
+	return ctx.Err()
+}
+
+var theStatus = api.Status{OK: true, Version: "1.2.3", PID: 4321, Address: "127.0.0.1:4111", Home: "/home/ada/.local/state/hbrestd",
+	TokenFile: "/home/ada/.local/state/hbrestd/wrap/token", StartedAt: "2026-11-30T08:00:00Z", Wrappers: 2, Revision: 7, CallTimeout: 50000}
+
+func (f *fake) Status(context.Context) (*api.Status, error) {
+	f.note("Status", nil)
+	s := theStatus
+	return &s, nil
+}
+
+func (f *fake) Manifest(ctx context.Context, after uint64) (*api.Manifest, error) {
+	f.note("Manifest", after)
+	if after > 0 {
+		if err := f.wait(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if f.empty {
+		return &api.Manifest{Revision: 7}, nil
+	}
+	return &api.Manifest{Revision: 7, Wrappers: []api.ManifestEntry{{ID: "city.weather", Name: "Weather", Method: "GET", Host: "api.example.com"}}}, nil
+}
+
+const theDocument = `{"schemaVersion":1,"id":"city.weather","name":"<Weather> & more","big":9007199254740993,"price":30.00}`
+
+func (f *fake) Wrapper(_ context.Context, id string) (json.RawMessage, error) {
+	f.note("Wrapper", id)
+	if id == "missing" {
+		return nil, fault.New("WRAPPER_NOT_FOUND", "no wrapper %q", id).With(fault.Field("id"))
+	}
+	return json.RawMessage(theDocument), nil
+}
+
+func (f *fake) Secrets(context.Context) (*api.SecretList, error) {
+	f.note("Secrets", nil)
+	if f.empty {
+		return &api.SecretList{Reason: "none"}, nil
+	}
+	return &api.SecretList{Available: true, Secrets: []api.Secret{{Name: "orders-key", Headers: []string{"Authorization"}, AllowedHosts: []string{"api.example.com"}}}}, nil
+}
+
+func theRun() *api.RunResult {
+	status, md := 200, "| City |\n| --- |\n| Oslo & <b> |\n"
+	return &api.RunResult{OK: true, Status: &status, DurationMs: 42, Wrapper: api.WrapperRef{ID: "city.weather", Name: "Weather"}, Markdown: &md,
+		Records: json.RawMessage(`[{"id":9007199254740993,"price":30.00}]`), Meta: api.Meta{Mode: "table", Selected: 1, Rendered: 1}}
+}
+
+var errLimited = fault.New("UPSTREAM_RATE_LIMITED", "the API answered 429: slow down").With(fault.Status(429), fault.RetryAfter(4200*time.Millisecond))
+
+func (f *fake) Run(ctx context.Context, q *api.RunRequest) (*api.RunResult, error) {
+	f.note("Run", q)
+	switch q.ID {
+	case "!wait":
+		if err := f.wait(ctx); err != nil {
+			return nil, err
+		}
+	case "!hold":
+		f.arrived <- struct{}{}
+		<-f.hold
+		f.gone <- ctx.Err()
+	case "!limited":
+		return nil, &api.CallError{Err: errLimited, Wrapper: &api.WrapperRef{ID: "city.weather", Name: "Weather"},
+			Request: &api.Request{Method: "GET", URL: "https://api.example.com/w?city=Oslo", Headers: json.RawMessage(`{}`)}, Duration: 184 * time.Millisecond}
+	case "!args":
+		return nil, fault.New("ARGS_INVALID", "args.city: is required").With(fault.Details([]fault.Detail{
+			{Field: "args.city", Code: "REQUIRED", Message: "is required"}, {Field: "args.days", Code: "TYPE", Message: "must be integer", Hint: "Send 3."}}))
+	case "!plain":
+		return nil, errors.New("open /secret/path: permission denied")
+	case "!panic":
+		panic("a bug with a secret in it")
+	case "!badanswer":
+		return &api.RunResult{OK: true, Records: json.RawMessage(`[broken`)}, nil
+	}
+	return theRun(), nil
+}
+
+func thePlan() *api.Plan {
+	return &api.Plan{OK: true, DryRun: true, Wrapper: api.WrapperRef{ID: "city.weather", Name: "Weather"}, Args: json.RawMessage(`{"city":"Oslo"}`),
+		Request: api.Request{Method: "GET", URL: "https://api.example.com/w?city=Oslo&q=<a>", Headers: json.RawMessage(`{}`)}}
+}
+
+func (f *fake) Test(_ context.Context, q *api.TestRequest) (*api.TestResult, error) {
+	f.note("Test", q)
+	if q.DryRun != nil && !*q.DryRun {
+		return &api.TestResult{Run: theRun()}, nil
+	}
+	return &api.TestResult{Plan: thePlan()}, nil
+}
+
+func (f *fake) Derive(_ context.Context, q *api.DeriveRequest) (*api.DeriveResult, error) {
+	f.note("Derive", q)
+	return &api.DeriveResult{OK: true, Source: "sample", Recipe: json.RawMessage(`{"schemaVersion":1,"select":"$"}`)}, nil
+}
+
+func (f *fake) Change(_ context.Context, q *api.ChangeRequest) (*api.ChangeResult, error) {
+	f.note("Change", q)
+	return &api.ChangeResult{OK: true, ID: "city.weather", Wrapper: q.Wrapper, Revision: 8}, nil
+}
+
+func (f *fake) rows() *api.AuditPage {
+	if f.empty {
+		return &api.AuditPage{Next: 12}
+	}
+	return &api.AuditPage{Next: 12, Rows: []api.AuditRow{{Seq: 11, Time: "2026-11-30T08:00:00.123Z", Kind: "run", Wrapper: "city.weather", Method: "GET",
+		Host: "api.example.com", Status: 200, Bytes: 512, DurationMs: 42}}}
+}
+
+func (f *fake) Audit(_ context.Context, limit int) (*api.AuditPage, error) {
+	f.note("Audit", limit)
+	return f.rows(), nil
+}
+
+func (f *fake) AuditFollow(ctx context.Context, after uint64, limit int) (*api.AuditPage, error) {
+	f.note("AuditFollow", []any{after, limit})
+	if err := f.wait(ctx); err != nil {
+		return nil, err
+	}
+	return f.rows(), nil
+}
+
+func (f *fake) Apply(_ context.Context, q *control.ApplyRequest) (*control.ApplyResult, error) {
+	if len(q.Documents) > 10 {
+		f.note("Apply", len(q.Documents))
+	} else {
+		f.note("Apply", q)
+	}
+	if f.empty {
+		return &control.ApplyResult{OK: true, Revision: 9}, nil
+	}
+	return &control.ApplyResult{OK: true, DryRun: q.DryRun, Revision: 9, Changes: []control.ApplyChange{
+		{Source: q.Documents[0].Source, ID: "city.weather", Action: "created", After: json.RawMessage(theDocument)}}}, nil
+}
+
+func (f *fake) Expose(_ context.Context, q *control.ExposeRequest) (*control.ExposeResult, error) {
+	f.note("Expose", q)
+	return &control.ExposeResult{OK: true, ID: q.ID, Exposed: true, Tool: "wrap_city_weather", Priority: 500, Rank: 1, Revision: 10}, nil
+}
+
+func (f *fake) rules() *control.AllowList {
+	if f.empty {
+		return &control.AllowList{}
+	}
+	return &control.AllowList{Rules: []control.AllowRule{{Host: "nas.local", Port: "8443"}, {Host: "printer", HTTP: true}}}
+}
+
+func (f *fake) Allowed(context.Context) (*control.AllowList, error) {
+	f.note("Allowed", nil)
+	return f.rules(), nil
+}
+
+func (f *fake) Allow(_ context.Context, q *control.AllowRule) (*control.AllowList, error) {
+	f.note("Allow", q)
+	return f.rules(), nil
+}
+
+func (f *fake) Disallow(_ context.Context, q *control.AllowRule) (*control.AllowList, error) {
+	f.note("Disallow", q)
+	return f.rules(), nil
+}
+
+func (f *fake) list() *control.SettingList {
+	if f.empty {
+		return &control.SettingList{}
+	}
+	return &control.SettingList{Settings: []control.Setting{{Name: "allow-private", Value: "false", Origin: "default", Default: "false", Variable: "HB_WRAP_ALLOW_PRIVATE"}}}
+}
+
+func (f *fake) Settings(context.Context) (*control.SettingList, error) {
+	f.note("Settings", nil)
+	return f.list(), nil
+}
+
+func (f *fake) SetSetting(_ context.Context, q *control.SettingChange) (*control.SettingList, error) {
+	f.note("SetSetting", q)
+	return f.list(), nil
+}
+
+func (f *fake) AuditVerify(_ context.Context, q *control.AuditVerifyRequest) (*control.AuditReport, error) {
+	f.note("AuditVerify", q)
+	return &control.AuditReport{OK: false, Rows: 3, First: 1, Head: "3:ab", BadSeq: 2, Problem: "row 2 was changed"}, nil
+}
+
+func (f *fake) AuditHead(context.Context) (*control.AuditHead, error) {
+	f.note("AuditHead", nil)
+	return &control.AuditHead{Seq: 3, Hash: "ab", Head: "3:ab"}, nil
+}
+
+func (f *fake) Reload(context.Context) (*control.ReloadResult, error) {
+	f.note("Reload", nil)
+	return &control.ReloadResult{OK: true, Revision: 11, Wrappers: 2}, nil
+}
+
+func (f *fake) Stop(context.Context) error {
+	f.note("Stop", nil)
+	if f.stop != nil {
+		f.stop()
+	}
+	return nil
+}
+
+// A served control socket.
+type served struct {
+	path string
+	log  *syncBuffer
+	stop func() error // ends Serve and returns its error; safe to call twice
+}
+
+func serve(t testing.TB, f *fake) *served { return serveAt(t, f, socketPath(t), 0) }
+
+func serveAt(t testing.TB, f *fake, path string, grace time.Duration) *served {
+	t.Helper()
+	l, err := control.Listen(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &served{path: path, log: &syncBuffer{}}
+	ctx, cancel := context.WithCancel(context.Background())
+	if f.stop == nil {
+		f.stop = cancel
+	}
+	done := make(chan error, 1)
+	go func() {
+		done <- control.Serve(ctx, l, f, control.Options{Version: "1.2.3", Grace: grace,
+			Log: slog.New(slog.NewTextHandler(s.log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
+	}()
+	s.stop = sync.OnceValue(func() error { cancel(); return <-done })
+	t.Cleanup(func() { _ = s.stop() })
+	return s
+}
+
+// socketPath is a short path in a folder that does not exist yet.
+func socketPath(t testing.TB) string {
+	t.Helper()
+	if runtime.GOOS == "windows" {
+		return `\\.\pipe\hbrestd-test-` + filepath.Base(t.TempDir())
+	}
+	base, err := os.MkdirTemp("/tmp", "hbc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(base) })
+	return filepath.Join(base, "d", "control.sock")
+}
+
+type syncBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (b *syncBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+func (b *syncBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
+}
