@@ -2,6 +2,7 @@ package store
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -130,7 +131,7 @@ func (s *Store) ready() error {
 	case s.db == nil:
 		return failed(nil, "%s is closed", s.path)
 	case s.broken != nil:
-		return failed(s.broken, "%s cannot be used until hbrestd is started again", s.path)
+		return failed(s.broken, "%s takes no changes until hbrestd is started again", s.path)
 	case !isAt(s.file, s.path):
 		// Writing would go on into a file that nobody can find any more.
 		return failed(nil, "%s was moved, removed or replaced while hbrestd runs; start hbrestd again", s.path)
@@ -148,8 +149,8 @@ func (s *Store) commit(change func(*bbolt.Tx) error) error {
 	}
 	if p := (panicked{}); errors.As(err, &p) {
 		s.broken = err
-	} else if rerr := s.reread(); rerr != nil {
-		s.broken = rerr
+	} else if rerr := s.reread(); rerr != nil && s.broken == nil {
+		s.broken = fmt.Errorf("it could not be read after a change had failed: %w", rerr)
 	}
 	s.log.Error("store: a change could not be written", "error", err)
 	return failed(err, "the change could not be written to %s", s.path)

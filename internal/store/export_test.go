@@ -1,10 +1,31 @@
 package store
 
 import (
+	"os"
 	"testing"
 
 	"go.etcd.io/bbolt"
+
+	"github.com/hyperbolic-gateway/hb-rest/internal/wrapper"
 )
+
+// Build makes a store of many wrappers in one transaction.
+func Build(tb testing.TB, path string, ws []*wrapper.Wrapper) {
+	tb.Helper()
+	c, records, digests := newContents(), map[string][]byte{}, map[string][32]byte{}
+	for _, w := range ws {
+		c.put(&entry{id: w.ID, wrapper: w})
+		records[w.ID] = seal(bucketWrappers, w.ID, w.Document())
+		digests[w.ID] = digest(records[w.ID])
+	}
+	temp, err := build(path, c, records, digests)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if err := os.Rename(temp, path); err != nil {
+		tb.Fatal(err)
+	}
+}
 
 // RewriteRecord replaces a record of a closed file by a whole one of any
 // version, as another version of the program would write it.

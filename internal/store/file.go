@@ -156,7 +156,7 @@ func openBolt(path string, timeout time.Duration) (db *bbolt.DB, file *os.File, 
 	})
 	if err != nil {
 		if file != nil {
-			_ = file.Close() // bbolt has closed it already, unless it panicked
+			abandon(file) // bbolt has closed it already, unless it panicked
 		}
 		return nil, nil, err
 	}
@@ -168,9 +168,17 @@ func openBolt(path string, timeout time.Duration) (db *bbolt.DB, file *os.File, 
 func closeBolt(db *bbolt.DB, file *os.File) error {
 	err := guard(db.Close)
 	if err != nil {
-		_ = file.Close()
+		abandon(file)
 	}
 	return err
+}
+
+// abandon gives up a file whose database cannot be closed any more. The lock is
+// released by itself, because the mapping, which stays, keeps it alive beyond
+// the handle.
+func abandon(file *os.File) {
+	releaseLock(file)
+	_ = file.Close()
 }
 
 // guard turns a panic, and a fault of the mapped memory, into an error. Both

@@ -43,6 +43,9 @@ func lockFile(path string, timeout time.Duration) (f *os.File, unlock func(), er
 	return nil, nil, err
 }
 
+// releaseLock gives bbolt's lock up. A closed file is no harm.
+func releaseLock(f *os.File) { _ = syscall.Flock(int(f.Fd()), syscall.LOCK_UN) }
+
 // unlockToReplace does nothing: here a file can be replaced while it is locked,
 // and whoever waits for the lock finds out (isAt).
 func unlockToReplace(func()) {}

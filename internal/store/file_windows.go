@@ -41,6 +41,11 @@ func lockFile(path string, timeout time.Duration) (f *os.File, unlock func(), er
 	return nil, nil, err
 }
 
+// releaseLock gives bbolt's lock up. A closed file is no harm.
+func releaseLock(f *os.File) {
+	_ = windows.UnlockFileEx(windows.Handle(f.Fd()), 0, 1, 0, &windows.Overlapped{Offset: ^uint32(0), OffsetHigh: ^uint32(0)})
+}
+
 // unlockToReplace closes the handle: an open file cannot be replaced here.
 func unlockToReplace(unlock func()) { unlock() }
 

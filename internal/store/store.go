@@ -11,6 +11,7 @@
 package store
 
 import (
+	"fmt"
 	"log/slog"
 	"maps"
 	"os"
@@ -109,10 +110,9 @@ func (s *Store) Close() error {
 		return nil
 	}
 	err := s.flush()
-	// After a panic bbolt may hold its own locks for ever; then only the file is
-	// closed, which gives the lock up.
+	// After a panic bbolt may hold its own mutexes for ever.
 	if s.broken != nil {
-		_ = s.file.Close()
+		abandon(s.file)
 	} else if cerr := closeBolt(s.db, s.file); err == nil && cerr != nil {
 		err = failed(cerr, "%s could not be closed", s.path)
 	}
@@ -231,7 +231,9 @@ func (s *Store) reread() error {
 		return unreadable(err, s.path)
 	}
 	if len(r.faults) > 0 {
-		return failed(nil, "%s is damaged (%s); stop hbrestd and start it again, then it sets the file aside and takes over what is left", s.path, r.faults[0])
+		// Another change could make it worse.
+		s.broken = fmt.Errorf("it is damaged (%s)", r.faults[0])
+		return s.ready()
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
