@@ -75,8 +75,8 @@ type ManifestEntry struct {
 	Priority    int             `json:"priority,omitempty"`    // 0 to 1000, higher first under a client's cap
 	Quarantined string          `json:"quarantined,omitempty"` // why some client would refuse its schema: not shown as a tool
 	InputSchema json.RawMessage `json:"inputSchema,omitempty"` // what a client is shown; absent when quarantined
-	Verified     string   `json:"verified,omitempty"` // RFC 3339; empty: never
-	Damaged      string   `json:"damaged,omitempty"`  // why the record cannot be read; then only ID is set
+	Verified    string          `json:"verified,omitempty"`    // RFC 3339; empty: never
+	Damaged     string          `json:"damaged,omitempty"`     // why the record cannot be read; then only ID is set
 }
 
 // SecretList answers GET /wrap/secrets. It never holds a value.

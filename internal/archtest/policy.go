@@ -58,6 +58,7 @@ var soleImporters = map[string][]string{
 	"github.com/google/go-cmp":               {},
 	"github.com/rogpeppe/go-internal":        {},
 	"github.com/mccutchen/go-httpbin/v2":     {},
+	"github.com/yuin/goldmark":               {},
 	"testing":                                {},
 	"internal/golden":                        {},
 }

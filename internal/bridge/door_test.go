@@ -211,8 +211,17 @@ func TestWrongTokensDoNoWork(t *testing.T) {
 	h.Set(testToken)
 	handler := bridge.New(f, h, bridge.Options{})
 	ctx := context.WithValue(context.Background(), http.LocalAddrContextKey, addr("127.0.0.1:4111"))
-	targets := []struct{ method, path string }{{"GET", "/wrap/status"}, {"GET", "/wrap/manifest"}, {"GET", "/wrap/wrapper?id=a"}, {"GET", "/wrap/secrets"},
-		{"POST", "/wrap/run"}, {"POST", "/wrap/test"}, {"POST", "/wrap/derive"}, {"POST", "/wrap/wrappers"}, {"GET", "/"}}
+	targets := []struct{ method, path string }{
+		{"GET", "/wrap/status"},
+		{"GET", "/wrap/manifest"},
+		{"GET", "/wrap/wrapper?id=a"},
+		{"GET", "/wrap/secrets"},
+		{"POST", "/wrap/run"},
+		{"POST", "/wrap/test"},
+		{"POST", "/wrap/derive"},
+		{"POST", "/wrap/wrappers"},
+		{"GET", "/"},
+	}
 	for i := range 100_000 {
 		target := targets[i%len(targets)]
 		r := httptest.NewRequestWithContext(ctx, target.method, target.path, http.NoBody)
@@ -268,9 +277,11 @@ func TestHello(t *testing.T) {
 			t.Errorf("%s: %s %s (%v), want %+v", q, resp.Status, body, err, want)
 		}
 	}
-	for _, q := range []string{"", "?nonce=", "?nonce=" + strings.Repeat("a", 63), "?nonce=" + strings.Repeat("a", 65), "?nonce=" + strings.Repeat("a", 62),
+	for _, q := range []string{
+		"", "?nonce=", "?nonce=" + strings.Repeat("a", 63), "?nonce=" + strings.Repeat("a", 65), "?nonce=" + strings.Repeat("a", 62),
 		"?nonce=" + strings.Repeat("a", 66), "?nonce=" + strings.Repeat("g", 64), "?nonce=" + strings.Repeat("a", 64) + "&nonce=" + strings.Repeat("a", 64),
-		"?nonce=" + strings.Repeat("a", 64) + "&x=1", "?%zz"} {
+		"?nonce=" + strings.Repeat("a", 64) + "&x=1", "?%zz",
+	} {
 		_, body := s.raw(t, "GET /hello"+q+" HTTP/1.1\r\nHost: "+s.addr+"\r\n\r\n")
 		if e := decodeError(t, body); e.Code != "BAD_REQUEST" {
 			t.Errorf("%s: %s", q, e.Code)
@@ -293,8 +304,10 @@ func TestNoLocalAddress(t *testing.T) {
 	h := &token.Holder{}
 	h.Set(testToken)
 	handler := bridge.New(&fake{}, h, bridge.Options{})
-	for _, ctx := range []context.Context{context.Background(),
-		context.WithValue(context.Background(), http.LocalAddrContextKey, addr("/run/bridge.sock"))} {
+	for _, ctx := range []context.Context{
+		context.Background(),
+		context.WithValue(context.Background(), http.LocalAddrContextKey, addr("/run/bridge.sock")),
+	} {
 		r := httptest.NewRequestWithContext(ctx, "GET", "/wrap/status", nil)
 		r.Host = "127.0.0.1:4111"
 		r.Header.Set("Authorization", "Bearer "+testToken)

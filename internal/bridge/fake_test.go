@@ -62,8 +62,10 @@ func (f *fake) asked() (calls []string, revision int) {
 
 func (f *fake) Status(context.Context) (*api.Status, error) {
 	f.note("Status", nil)
-	return &api.Status{OK: true, Version: "1.2.3", PID: 4321, Address: "127.0.0.1:4111", Home: "/home/ada/.local/state/hbrestd",
-		TokenFile: "/home/ada/.local/state/hbrestd/wrap/token", StartedAt: "2026-11-30T08:00:00Z", Wrappers: 2, Revision: 7, CallTimeout: 50000}, nil
+	return &api.Status{
+		OK: true, Version: "1.2.3", PID: 4321, Address: "127.0.0.1:4111", Home: "/home/ada/.local/state/hbrestd",
+		TokenFile: "/home/ada/.local/state/hbrestd/wrap/token", StartedAt: "2026-11-30T08:00:00Z", Wrappers: 2, Revision: 7, CallTimeout: 50000,
+	}, nil
 }
 
 func (f *fake) Manifest(_ context.Context, after uint64) (*api.Manifest, error) {
@@ -71,8 +73,10 @@ func (f *fake) Manifest(_ context.Context, after uint64) (*api.Manifest, error) 
 	if f.manifest != nil {
 		return f.manifest, nil
 	}
-	return &api.Manifest{Revision: 7, Wrappers: []api.ManifestEntry{{ID: "city.weather", Name: "Weather", Method: "GET",
-		Host: "api.example.com", Required: []string{"city"}}}}, nil
+	return &api.Manifest{Revision: 7, Wrappers: []api.ManifestEntry{{
+		ID: "city.weather", Name: "Weather", Method: "GET",
+		Host: "api.example.com", Required: []string{"city"},
+	}}}, nil
 }
 
 func (f *fake) Wrapper(_ context.Context, id string) (json.RawMessage, error) {
@@ -108,11 +112,14 @@ func (f *fake) Run(ctx context.Context, q *api.RunRequest) (*api.RunResult, erro
 	switch q.ID {
 	case "!limited":
 		e := fault.New("UPSTREAM_RATE_LIMITED", "the API answered 429: slow down").With(fault.Status(429), fault.RetryAfter(4200*time.Millisecond))
-		return nil, &api.CallError{Err: e, Wrapper: &api.WrapperRef{ID: "city.weather", Name: "Weather"},
-			Request: &api.Request{Method: "GET", URL: "https://api.example.com/w?city=Oslo", Headers: json.RawMessage(`{}`)}, Duration: 184 * time.Millisecond}
+		return nil, &api.CallError{
+			Err: e, Wrapper: &api.WrapperRef{ID: "city.weather", Name: "Weather"},
+			Request: &api.Request{Method: "GET", URL: "https://api.example.com/w?city=Oslo", Headers: json.RawMessage(`{}`)}, Duration: 184 * time.Millisecond,
+		}
 	case "!args":
 		return nil, fault.New("ARGS_INVALID", "args.city: is required").With(fault.Details([]fault.Detail{
-			{Field: "args.city", Code: "REQUIRED", Message: "is required"}, {Field: "args.days", Code: "TYPE", Message: "must be integer", Hint: "Send 3."}}))
+			{Field: "args.city", Code: "REQUIRED", Message: "is required"}, {Field: "args.days", Code: "TYPE", Message: "must be integer", Hint: "Send 3."},
+		}))
 	case "!plain":
 		return nil, errors.New("open /secret/path: permission denied")
 	case "!panic":
@@ -126,8 +133,10 @@ func (f *fake) Run(ctx context.Context, q *api.RunRequest) (*api.RunResult, erro
 		return f.run, nil
 	}
 	status, md := 200, "| City |\n| --- |\n| Oslo & <b> |\n"
-	return &api.RunResult{OK: true, Status: &status, DurationMs: 42, Wrapper: api.WrapperRef{ID: q.ID, Name: "Weather"}, Markdown: &md,
-		Records: json.RawMessage(`[{"id":9007199254740993,"price":30.00}]`), Meta: api.Meta{Mode: "table", Selected: 1, Rendered: 1}}, nil
+	return &api.RunResult{
+		OK: true, Status: &status, DurationMs: 42, Wrapper: api.WrapperRef{ID: q.ID, Name: "Weather"}, Markdown: &md,
+		Records: json.RawMessage(`[{"id":9007199254740993,"price":30.00}]`), Meta: api.Meta{Mode: "table", Selected: 1, Rendered: 1},
+	}, nil
 }
 
 func (f *fake) Test(_ context.Context, q *api.TestRequest) (*api.TestResult, error) {
@@ -135,8 +144,10 @@ func (f *fake) Test(_ context.Context, q *api.TestRequest) (*api.TestResult, err
 	if f.plan != nil {
 		return f.plan, nil
 	}
-	return &api.TestResult{Plan: &api.Plan{OK: true, DryRun: true, Wrapper: api.WrapperRef{ID: "city.weather", Name: "Weather"}, Args: json.RawMessage(`{"city":"Oslo"}`),
-		Request: api.Request{Method: "GET", URL: "https://api.example.com/w?city=Oslo&q=<a>", Headers: json.RawMessage(`{}`)}}}, nil
+	return &api.TestResult{Plan: &api.Plan{
+		OK: true, DryRun: true, Wrapper: api.WrapperRef{ID: "city.weather", Name: "Weather"}, Args: json.RawMessage(`{"city":"Oslo"}`),
+		Request: api.Request{Method: "GET", URL: "https://api.example.com/w?city=Oslo&q=<a>", Headers: json.RawMessage(`{}`)},
+	}}, nil
 }
 
 func (f *fake) Derive(_ context.Context, q *api.DeriveRequest) (*api.DeriveResult, error) {
@@ -190,8 +201,10 @@ func serveWith(t testing.TB, f *fake, addr string, change func(*http.Server)) *s
 	s := &served{backend: f, holder: &token.Holder{}, addr: l.Addr().String(), log: &syncBuffer{}}
 	_, s.port, _ = net.SplitHostPort(s.addr)
 	s.holder.Set(testToken)
-	srv := bridge.Server(bridge.New(f, s.holder, bridge.Options{Version: "1.2.3",
-		Log: slog.New(slog.NewTextHandler(s.log, &slog.HandlerOptions{Level: slog.LevelDebug}))}))
+	srv := bridge.Server(bridge.New(f, s.holder, bridge.Options{
+		Version: "1.2.3",
+		Log:     slog.New(slog.NewTextHandler(s.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+	}))
 	change(srv)
 	done := make(chan struct{})
 	go func() { defer close(done); _ = srv.Serve(l) }()

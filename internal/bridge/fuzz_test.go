@@ -11,8 +11,10 @@ import (
 // are all known, each once, with the bytes that came; what encoding/json
 // refuses is refused. Nothing panics.
 func FuzzBody(f *testing.F) {
-	for _, s := range []string{`{"id":"a","args":{"n":9007199254740993}}`, `{"id":"a","id":"b"}`, `{"id":1,}`, `{}`, `[]`, ``, `{"id":"\ud800"}`, `{"format":"both","max_pages":2.0,"maxPages":2}`,
-		"\xef\xbb\xbf{}", `{"dryRun":true} x`, `{"args":{"a":1,"a":2}}`, `{"id":null,"sample":null}`, "{\"id\":\"\xff\"}", `{"x":1}`} {
+	for _, s := range []string{
+		`{"id":"a","args":{"n":9007199254740993}}`, `{"id":"a","id":"b"}`, `{"id":1,}`, `{}`, `[]`, ``, `{"id":"\ud800"}`, `{"format":"both","max_pages":2.0,"maxPages":2}`,
+		"\xef\xbb\xbf{}", `{"dryRun":true} x`, `{"args":{"a":1,"a":2}}`, `{"id":null,"sample":null}`, "{\"id\":\"\xff\"}", `{"x":1}`,
+	} {
 		f.Add([]byte(s))
 	}
 	known := []string{"id", "args", "format", "max_pages", "maxPages", "dryRun", "sample"}

@@ -16,8 +16,15 @@ import (
 )
 
 var routes = []struct{ method, path string }{
-	{"GET", "/hello"}, {"GET", "/wrap/status"}, {"GET", "/wrap/manifest"}, {"GET", "/wrap/wrapper"}, {"GET", "/wrap/secrets"},
-	{"POST", "/wrap/run"}, {"POST", "/wrap/test"}, {"POST", "/wrap/derive"}, {"POST", "/wrap/wrappers"},
+	{"GET", "/hello"},
+	{"GET", "/wrap/status"},
+	{"GET", "/wrap/manifest"},
+	{"GET", "/wrap/wrapper"},
+	{"GET", "/wrap/secrets"},
+	{"POST", "/wrap/run"},
+	{"POST", "/wrap/test"},
+	{"POST", "/wrap/derive"},
+	{"POST", "/wrap/wrappers"},
 }
 
 var verbs = []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "PROPFIND", "QUERY", "get", "X"}
@@ -62,10 +69,12 @@ func TestWrongVerbs(t *testing.T) {
 func TestNoWayToWriteACredential(t *testing.T) {
 	f := &fake{}
 	s := serve(t, f)
-	paths := []string{"/wrap/secrets", "/wrap/secrets/", "/wrap/secrets/orders-key", "/wrap/secret", "/wrap/secret/set", "/wrap/secrets?action=create",
+	paths := []string{
+		"/wrap/secrets", "/wrap/secrets/", "/wrap/secrets/orders-key", "/wrap/secret", "/wrap/secret/set", "/wrap/secrets?action=create",
 		"/wrap/secrets/../secrets", "//wrap/secrets", "/wrap//secrets", "/wrap/%73ecrets", "/wrap/secrets%2Forders-key", "/wrap/Secrets", "/WRAP/SECRETS",
 		"/wrap/secrets;x=1", "/wrap/credentials", "/wrap/vault", "/wrap/settings", "/wrap/allow", "/wrap/approve", "/wrap/approvals", "/wrap/config",
-		"/wrap/keys", "/secrets", "/secret", "/control", "/control/secrets", "/wrap/audit", "/wrap/token", "/api/wrap/secrets", "/wrap/wrappers/secrets"}
+		"/wrap/keys", "/secrets", "/secret", "/control", "/control/secrets", "/wrap/audit", "/wrap/token", "/api/wrap/secrets", "/wrap/wrappers/secrets",
+	}
 	bodies := []string{`{"name":"orders-key","value":"v","hosts":["api.example.com"]}`, `{"action":"create","secret":{"name":"a","value":"b"}}`, ``}
 	for _, p := range paths {
 		for _, v := range []string{"POST", "PUT", "PATCH", "DELETE"} {
@@ -95,16 +104,22 @@ func TestNoWayToWriteACredential(t *testing.T) {
 func TestAnswerHeaders(t *testing.T) {
 	s := serve(t, &fake{})
 	for _, c := range []struct{ method, path, body, revision string }{
-		{"GET", "/wrap/status", "", "7"}, {"GET", "/nowhere", "", "7"}, {"POST", "/wrap/run", "{", "7"}, {"POST", "/wrap/run", `{"id":"a"}`, "7"},
-		{"PUT", "/wrap/run", "", "7"}, {"GET", "/hello?nonce=" + strings.Repeat("a", 64), "", ""},
+		{"GET", "/wrap/status", "", "7"},
+		{"GET", "/nowhere", "", "7"},
+		{"POST", "/wrap/run", "{", "7"},
+		{"POST", "/wrap/run", `{"id":"a"}`, "7"},
+		{"PUT", "/wrap/run", "", "7"},
+		{"GET", "/hello?nonce=" + strings.Repeat("a", 64), "", ""},
 	} {
 		resp, body := s.call(t, c.method, c.path, c.body)
 		got := map[string]string{}
 		for _, n := range []string{"Content-Type", "Cache-Control", "X-Content-Type-Options", "X-HB-Version", "X-HB-Revision", "Content-Length"} {
 			got[n] = resp.Header.Get(n)
 		}
-		want := map[string]string{"Content-Type": "application/json", "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff",
-			"X-HB-Version": "1.2.3", "X-HB-Revision": c.revision, "Content-Length": fmt.Sprint(len(body))}
+		want := map[string]string{
+			"Content-Type": "application/json", "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff",
+			"X-HB-Version": "1.2.3", "X-HB-Revision": c.revision, "Content-Length": fmt.Sprint(len(body)),
+		}
 		if fmt.Sprint(got) != fmt.Sprint(want) {
 			t.Errorf("%s %s:\n got %v\nwant %v", c.method, c.path, got, want)
 		}
@@ -461,8 +476,10 @@ func TestErrorBody(t *testing.T) {
 	e := fault.New("UPSTREAM_RATE_LIMITED", "m").With(fault.Status(429), fault.Field("upstream:email"), fault.RetryAfter(1500*time.Millisecond),
 		fault.Details([]fault.Detail{{Field: "f", Code: "TYPE", Message: "m", Hint: "h"}}))
 	status, field := 429, "upstream:email"
-	whole := api.Error{Code: "UPSTREAM_RATE_LIMITED", Status: &status, Field: &field, Retryable: true, Hint: e.Hint, Message: "m", RetryAfterMs: 1500,
-		Details: []api.Detail{{Field: "f", Code: "TYPE", Message: "m", Hint: "h"}}}
+	whole := api.Error{
+		Code: "UPSTREAM_RATE_LIMITED", Status: &status, Field: &field, Retryable: true, Hint: e.Hint, Message: "m", RetryAfterMs: 1500,
+		Details: []api.Detail{{Field: "f", Code: "TYPE", Message: "m", Hint: "h"}},
+	}
 	a, _ := json.Marshal(bridge.ErrorBody(e))
 	b, _ := json.Marshal(whole)
 	if string(a) != string(b) {

@@ -76,20 +76,38 @@ func TestStatusCodes(t *testing.T) {
 		get, post bool // retryable
 	}
 	for _, r := range []row{
-		{400, "UPSTREAM_BAD_REQUEST", false, false}, {411, "UPSTREAM_BAD_REQUEST", false, false}, {414, "UPSTREAM_BAD_REQUEST", false, false},
-		{415, "UPSTREAM_BAD_REQUEST", false, false}, {431, "UPSTREAM_BAD_REQUEST", false, false},
-		{401, "AUTH_REQUIRED", false, false}, {402, "UPSTREAM_PAYMENT_REQUIRED", false, false},
-		{403, "UPSTREAM_FORBIDDEN", false, false}, {451, "UPSTREAM_FORBIDDEN", false, false},
-		{404, "UPSTREAM_NOT_FOUND", false, false}, {410, "UPSTREAM_NOT_FOUND", false, false},
-		{405, "UPSTREAM_METHOD", false, false}, {501, "UPSTREAM_METHOD", false, false},
+		{400, "UPSTREAM_BAD_REQUEST", false, false},
+		{411, "UPSTREAM_BAD_REQUEST", false, false},
+		{414, "UPSTREAM_BAD_REQUEST", false, false},
+		{415, "UPSTREAM_BAD_REQUEST", false, false},
+		{431, "UPSTREAM_BAD_REQUEST", false, false},
+		{401, "AUTH_REQUIRED", false, false},
+		{402, "UPSTREAM_PAYMENT_REQUIRED", false, false},
+		{403, "UPSTREAM_FORBIDDEN", false, false},
+		{451, "UPSTREAM_FORBIDDEN", false, false},
+		{404, "UPSTREAM_NOT_FOUND", false, false},
+		{410, "UPSTREAM_NOT_FOUND", false, false},
+		{405, "UPSTREAM_METHOD", false, false},
+		{501, "UPSTREAM_METHOD", false, false},
 		{406, "UPSTREAM_NOT_ACCEPTABLE", false, false},
-		{409, "UPSTREAM_CONFLICT", false, false}, {412, "UPSTREAM_CONFLICT", false, false}, {423, "UPSTREAM_CONFLICT", false, false}, {428, "UPSTREAM_CONFLICT", false, false},
-		{413, "UPSTREAM_UNPROCESSABLE", false, false}, {422, "UPSTREAM_UNPROCESSABLE", false, false},
+		{409, "UPSTREAM_CONFLICT", false, false},
+		{412, "UPSTREAM_CONFLICT", false, false},
+		{423, "UPSTREAM_CONFLICT", false, false},
+		{428, "UPSTREAM_CONFLICT", false, false},
+		{413, "UPSTREAM_UNPROCESSABLE", false, false},
+		{422, "UPSTREAM_UNPROCESSABLE", false, false},
 		{429, "UPSTREAM_RATE_LIMITED", true, true},
-		{408, "UPSTREAM_CLIENT_ERROR", true, true}, {425, "UPSTREAM_CLIENT_ERROR", true, true}, {418, "UPSTREAM_CLIENT_ERROR", false, false},
-		{500, "UPSTREAM_SERVER_ERROR", true, false}, {507, "UPSTREAM_SERVER_ERROR", true, false},
-		{502, "UPSTREAM_UNAVAILABLE", true, false}, {503, "UPSTREAM_UNAVAILABLE", true, true}, {504, "UPSTREAM_UNAVAILABLE", true, false}, {522, "UPSTREAM_UNAVAILABLE", true, false},
-		{300, "UPSTREAM_REDIRECT", false, false}, {304, "UPSTREAM_REDIRECT", false, false},
+		{408, "UPSTREAM_CLIENT_ERROR", true, true},
+		{425, "UPSTREAM_CLIENT_ERROR", true, true},
+		{418, "UPSTREAM_CLIENT_ERROR", false, false},
+		{500, "UPSTREAM_SERVER_ERROR", true, false},
+		{507, "UPSTREAM_SERVER_ERROR", true, false},
+		{502, "UPSTREAM_UNAVAILABLE", true, false},
+		{503, "UPSTREAM_UNAVAILABLE", true, true},
+		{504, "UPSTREAM_UNAVAILABLE", true, false},
+		{522, "UPSTREAM_UNAVAILABLE", true, false},
+		{300, "UPSTREAM_REDIRECT", false, false},
+		{304, "UPSTREAM_REDIRECT", false, false},
 	} {
 		for method, want := range map[string]bool{"GET": r.get, "POST": r.post, "PATCH": r.post, "PUT": r.get, "DELETE": r.get} {
 			_, f := run(t, method, r.status, nil, "")
@@ -119,9 +137,14 @@ func TestNoContent(t *testing.T) {
 		status       int
 		code         fault.Code // "" : success
 	}{
-		{"GET", "", 204, ""}, {"GET", "", 205, ""}, {"HEAD", "", 200, ""},
-		{"POST", "", 200, ""}, {"DELETE", "", 200, ""}, {"PUT", "  \n", 201, ""},
-		{"GET", "", 200, "RESPONSE_EMPTY"}, {"GET", " \r\n", 200, "RESPONSE_EMPTY"},
+		{"GET", "", 204, ""},
+		{"GET", "", 205, ""},
+		{"HEAD", "", 200, ""},
+		{"POST", "", 200, ""},
+		{"DELETE", "", 200, ""},
+		{"PUT", "  \n", 201, ""},
+		{"GET", "", 200, "RESPONSE_EMPTY"},
+		{"GET", " \r\n", 200, "RESPONSE_EMPTY"},
 	} {
 		out, f := run(t, c.method, c.status, map[string]string{"Content-Type": "application/json"}, c.body)
 		if c.code != "" {
@@ -273,8 +296,13 @@ func TestReportedError(t *testing.T) {
 		{`{"error":{"status":"RESOURCE_EXHAUSTED"}}`, true, `the API answered 200 but reports an error: {"status":"RESOURCE_EXHAUSTED"}`, true},
 		{`{"error":true}`, true, "the API answered 200 but reports an error: true", false},
 		{`{"error":7}`, true, "the API answered 200 but reports an error: 7", false},
-		{`{"id":1,"error":null}`, false, "", false}, {`{"id":1,"error":""}`, false, "", false}, {`{"id":1,"error":false}`, false, "", false},
-		{`{"id":1,"error":0}`, false, "", false}, {`{"id":1,"error":[]}`, false, "", false}, {`{"id":1,"error":{}}`, false, "", false}, {`{"id":1}`, false, "", false},
+		{`{"id":1,"error":null}`, false, "", false},
+		{`{"id":1,"error":""}`, false, "", false},
+		{`{"id":1,"error":false}`, false, "", false},
+		{`{"id":1,"error":0}`, false, "", false},
+		{`{"id":1,"error":[]}`, false, "", false},
+		{`{"id":1,"error":{}}`, false, "", false},
+		{`{"id":1}`, false, "", false},
 	} {
 		_, f := run(t, "GET", 200, nil, c.body)
 		if !c.failed {

@@ -156,9 +156,20 @@ func upstreamMessage(body recipe.Value) string {
 		return ""
 	}
 	for _, places := range [][]string{
-		{"message"}, {"error", "message"}, {"detail"}, {"error_description"}, {"error"}, {"title"},
-		{"description"}, {"errors", "0", "message"}, {"errors", "0", "detail"}, {"errors", "0", "title"},
-		{"errorMessages", "0"}, {"errors", "0"}, {"Message"}, {"fault", "faultstring"},
+		{"message"},
+		{"error", "message"},
+		{"detail"},
+		{"error_description"},
+		{"error"},
+		{"title"},
+		{"description"},
+		{"errors", "0", "message"},
+		{"errors", "0", "detail"},
+		{"errors", "0", "title"},
+		{"errorMessages", "0"},
+		{"errors", "0"},
+		{"Message"},
+		{"fault", "faultstring"},
 	} {
 		if s, ok := at(o, places...).(string); ok && strings.TrimSpace(s) != "" {
 			return fault.Shorten(withTitle(o, places, strings.TrimSpace(s)), 240)
@@ -186,7 +197,10 @@ func withTitle(o recipe.Object, places []string, s string) string {
 // upstreamField is the input that the API itself names.
 func upstreamField(body recipe.Value) string {
 	for _, places := range [][]string{
-		{"errors", "0", "field"}, {"error", "param"}, {"errors", "0", "pointer"}, {"errors", "0", "source", "pointer"},
+		{"errors", "0", "field"},
+		{"error", "param"},
+		{"errors", "0", "pointer"},
+		{"errors", "0", "source", "pointer"},
 		{"error", "details", "0", "fieldViolations", "0", "field"},
 	} {
 		if s, ok := at(body, places...).(string); ok && s != "" {

@@ -20,7 +20,8 @@ func vectors(t testing.TB) (v struct {
 		A, B string
 		Same bool
 	}
-}) {
+},
+) {
 	t.Helper()
 	data, err := os.ReadFile("testdata/vectors.json")
 	if err != nil {
@@ -117,8 +118,10 @@ func TestErrorNeverShowsPassword(t *testing.T) {
 
 func TestJoin(t *testing.T) {
 	for _, c := range [][3]string{
-		{"a.example", "443", "a.example:443"}, {"a.example", "", "a.example"},
-		{"::1", "443", "[::1]:443"}, {"::1", "", "[::1]"},
+		{"a.example", "443", "a.example:443"},
+		{"a.example", "", "a.example"},
+		{"::1", "443", "[::1]:443"},
+		{"::1", "", "[::1]"},
 	} {
 		if got := hostname.Join(c[0], c[1]); got != c[2] {
 			t.Errorf("Join(%q, %q) = %q, want %q", c[0], c[1], got, c[2])

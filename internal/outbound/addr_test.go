@@ -194,8 +194,12 @@ func TestSpellings(t *testing.T) {
 
 func TestCheckURLPermissions(t *testing.T) {
 	list := []outbound.HostPort{
-		{Host: "NAS.internal.", Port: "5000", HTTP: true}, {Host: "10.0.0.7"}, {Host: "[fd00::5]", Port: "8443"},
-		{Host: "169.254.169.254", HTTP: true}, {Host: "localhost", HTTP: true}, {Host: "not a host"},
+		{Host: "NAS.internal.", Port: "5000", HTTP: true},
+		{Host: "10.0.0.7"},
+		{Host: "[fd00::5]", Port: "8443"},
+		{Host: "169.254.169.254", HTTP: true},
+		{Host: "localhost", HTTP: true},
+		{Host: "not a host"},
 	}
 	allow, private, plain := outbound.Policy{Allowed: list}, outbound.Policy{AllowPrivate: true}, outbound.Policy{AllowHTTP: true}
 	for _, c := range []struct {
@@ -203,13 +207,27 @@ func TestCheckURLPermissions(t *testing.T) {
 		in   string
 		want string
 	}{
-		{plain, "http://api.example.com/", ""}, {plain, "http://10.0.0.1/", "POLICY_PRIVATE_ADDRESS"},
-		{private, "http://10.0.0.1/", ""}, {private, "http://localhost:8080/", ""}, {private, "http://169.254.169.254/", "POLICY_PRIVATE_ADDRESS"},
-		{private, "https://[fd00:ec2::254]/", "POLICY_PRIVATE_ADDRESS"}, {private, "https://a.example:25/", "POLICY_URL"},
-		{allow, "http://nas.internal:5000/", ""}, {allow, "http://nas.internal:5001/", "POLICY_SCHEME"}, {allow, "https://nas.internal:5001/", ""},
-		{allow, "https://10.0.0.7/", ""}, {allow, "https://10.0.0.7:9999/", ""}, {allow, "http://10.0.0.7/", "POLICY_SCHEME"}, {allow, "https://10.0.0.8/", "POLICY_PRIVATE_ADDRESS"},
-		{allow, "https://[fd00::5]:8443/", ""}, {allow, "https://[fd00::5]/", "POLICY_PRIVATE_ADDRESS"}, {allow, "https://[::ffff:10.0.0.7]/", "POLICY_PRIVATE_ADDRESS"},
-		{allow, "http://169.254.169.254/", "POLICY_PRIVATE_ADDRESS"}, {allow, "http://localhost/", ""}, {allow, "http://127.0.0.1/", "POLICY_SCHEME"}, {allow, "https://127.0.0.1/", "POLICY_PRIVATE_ADDRESS"},
+		{plain, "http://api.example.com/", ""},
+		{plain, "http://10.0.0.1/", "POLICY_PRIVATE_ADDRESS"},
+		{private, "http://10.0.0.1/", ""},
+		{private, "http://localhost:8080/", ""},
+		{private, "http://169.254.169.254/", "POLICY_PRIVATE_ADDRESS"},
+		{private, "https://[fd00:ec2::254]/", "POLICY_PRIVATE_ADDRESS"},
+		{private, "https://a.example:25/", "POLICY_URL"},
+		{allow, "http://nas.internal:5000/", ""},
+		{allow, "http://nas.internal:5001/", "POLICY_SCHEME"},
+		{allow, "https://nas.internal:5001/", ""},
+		{allow, "https://10.0.0.7/", ""},
+		{allow, "https://10.0.0.7:9999/", ""},
+		{allow, "http://10.0.0.7/", "POLICY_SCHEME"},
+		{allow, "https://10.0.0.8/", "POLICY_PRIVATE_ADDRESS"},
+		{allow, "https://[fd00::5]:8443/", ""},
+		{allow, "https://[fd00::5]/", "POLICY_PRIVATE_ADDRESS"},
+		{allow, "https://[::ffff:10.0.0.7]/", "POLICY_PRIVATE_ADDRESS"},
+		{allow, "http://169.254.169.254/", "POLICY_PRIVATE_ADDRESS"},
+		{allow, "http://localhost/", ""},
+		{allow, "http://127.0.0.1/", "POLICY_SCHEME"},
+		{allow, "https://127.0.0.1/", "POLICY_PRIVATE_ADDRESS"},
 	} {
 		if err := c.p.CheckURL(mustURL(t, c.in)); string(code(err)) != c.want {
 			t.Errorf("%+v %s: %v, want %q", c.p, c.in, err, c.want)

@@ -18,9 +18,14 @@ func TestControl(t *testing.T) {
 		address        string
 		strictOK, open bool
 	}{
-		{"93.184.216.34:443", true, true}, {"127.0.0.1:443", false, true}, {"[::1]:443", false, true},
-		{"169.254.169.254:80", false, false}, {"[fe80::1%lo]:80", false, false}, {"[::ffff:10.0.0.1]:443", false, true},
-		{"api.example.com:443", false, false}, {"", false, false},
+		{"93.184.216.34:443", true, true},
+		{"127.0.0.1:443", false, true},
+		{"[::1]:443", false, true},
+		{"169.254.169.254:80", false, false},
+		{"[fe80::1%lo]:80", false, false},
+		{"[::ffff:10.0.0.1]:443", false, true},
+		{"api.example.com:443", false, false},
+		{"", false, false},
 	} {
 		if err := strict(context.Background(), "tcp4", c.address, nil); (err == nil) != c.strictOK {
 			t.Errorf("strict %s: %v", c.address, err)

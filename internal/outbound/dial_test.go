@@ -58,8 +58,11 @@ func TestRebinding(t *testing.T) {
 func TestMixedAnswers(t *testing.T) {
 	w := newWorld(t)
 	answers := [][]netip.Addr{
-		{publicA, inner}, {inner, publicA}, {publicA, netip.MustParseAddr("10.0.0.1")},
-		{publicA, netip.MustParseAddr("::ffff:10.0.0.1")}, {netip.MustParseAddr("2606:4700::1"), netip.MustParseAddr("fe80::1%eth0")},
+		{publicA, inner},
+		{inner, publicA},
+		{publicA, netip.MustParseAddr("10.0.0.1")},
+		{publicA, netip.MustParseAddr("::ffff:10.0.0.1")},
+		{netip.MustParseAddr("2606:4700::1"), netip.MustParseAddr("fe80::1%eth0")},
 		{publicA, publicA, publicA, netip.MustParseAddr("169.254.169.254")},
 	}
 	for range 20 { // more answers than are ever dialled are still all checked
@@ -121,11 +124,16 @@ func TestOwnAddresses(t *testing.T) {
 		url  string
 		want string
 	}{
-		{all, "http://127.0.0.1:4111/", "POLICY_PRIVATE_ADDRESS"}, {all, "http://127.0.0.2:4111/", "POLICY_PRIVATE_ADDRESS"},
-		{all, "http://[::1]:4111/", "POLICY_PRIVATE_ADDRESS"}, {all, "http://[::ffff:127.0.0.1]:4111/", "POLICY_PRIVATE_ADDRESS"},
-		{all, "http://93.184.216.99:4111/", "POLICY_PRIVATE_ADDRESS"}, {all, "http://10.0.0.5:4111/", "UPSTREAM_CONNECT"},
-		{all, "http://127.0.0.1:4112/", "UPSTREAM_CONNECT"}, {all, "http://93.184.216.99/", "UPSTREAM_CONNECT"},
-		{outbound.Policy{}, "https://93.184.216.99/", "POLICY_PRIVATE_ADDRESS"}, {outbound.Policy{}, "https://93.184.216.98/", "UPSTREAM_CONNECT"},
+		{all, "http://127.0.0.1:4111/", "POLICY_PRIVATE_ADDRESS"},
+		{all, "http://127.0.0.2:4111/", "POLICY_PRIVATE_ADDRESS"},
+		{all, "http://[::1]:4111/", "POLICY_PRIVATE_ADDRESS"},
+		{all, "http://[::ffff:127.0.0.1]:4111/", "POLICY_PRIVATE_ADDRESS"},
+		{all, "http://93.184.216.99:4111/", "POLICY_PRIVATE_ADDRESS"},
+		{all, "http://10.0.0.5:4111/", "UPSTREAM_CONNECT"},
+		{all, "http://127.0.0.1:4112/", "UPSTREAM_CONNECT"},
+		{all, "http://93.184.216.99/", "UPSTREAM_CONNECT"},
+		{outbound.Policy{}, "https://93.184.216.99/", "POLICY_PRIVATE_ADDRESS"},
+		{outbound.Policy{}, "https://93.184.216.98/", "UPSTREAM_CONNECT"},
 	} {
 		cl := outbound.New(c.p, o)
 		if _, err := get(t, cl, c.url); string(code(err)) != c.want {

@@ -224,13 +224,25 @@ func TestRedirectRefused(t *testing.T) {
 	w.names["meta.example.com"] = addrs(t, "169.254.169.254")
 	strict, open := w.client(outbound.Policy{}), w.client(outbound.Policy{AllowHTTP: true})
 	for _, cse := range []struct{ place, part string }{
-		{"http://api.example.com/end", "from https to http"}, {"HTTP://api.example.com/end", "from https to http"},
-		{"ftp://api.example.com/", "not http or https"}, {"file:///etc/passwd", "not http or https"}, {"data:text/plain,x", "not http or https"},
-		{"gopher://api.example.com/", "not http or https"}, {"javascript:alert(1)", "not http or https"},
-		{"https://169.254.169.254/latest/", "link-local"}, {"https://127.0.0.1/", "loopback"}, {"https://[::1]/", "loopback"},
-		{"https://localhost/", "this machine"}, {"https://2130706433/", "number"}, {"https://inner.example.com/", "10.0.0.1"}, {"https://meta.example.com/", "link-local"},
-		{"https://user:pw@api.example.com/", "user information"}, {"https://@api.example.com/", "user information"}, {"https://api.example.com:22/", "port 22"},
-		{"https:///x", "empty"}, {"https:x", "empty"},
+		{"http://api.example.com/end", "from https to http"},
+		{"HTTP://api.example.com/end", "from https to http"},
+		{"ftp://api.example.com/", "not http or https"},
+		{"file:///etc/passwd", "not http or https"},
+		{"data:text/plain,x", "not http or https"},
+		{"gopher://api.example.com/", "not http or https"},
+		{"javascript:alert(1)", "not http or https"},
+		{"https://169.254.169.254/latest/", "link-local"},
+		{"https://127.0.0.1/", "loopback"},
+		{"https://[::1]/", "loopback"},
+		{"https://localhost/", "this machine"},
+		{"https://2130706433/", "number"},
+		{"https://inner.example.com/", "10.0.0.1"},
+		{"https://meta.example.com/", "link-local"},
+		{"https://user:pw@api.example.com/", "user information"},
+		{"https://@api.example.com/", "user information"},
+		{"https://api.example.com:22/", "port 22"},
+		{"https:///x", "empty"},
+		{"https:x", "empty"},
 	} {
 		for _, c := range []*outbound.Client{strict, open} {
 			_, err := c.Send(context.Background(), redirecting(t, cse.place))

@@ -93,9 +93,11 @@ var refused = map[string]string{
 }
 
 // admitted are the keywords that a schema may hold, for hints.
-var admitted = []string{"type", "properties", "required", "items", "default", "enum", "minimum", "maximum",
+var admitted = []string{
+	"type", "properties", "required", "items", "default", "enum", "minimum", "maximum",
 	"minLength", "maxLength", "minItems", "maxItems", "pattern", "additionalProperties",
-	"title", "description", "examples", "deprecated", "format"}
+	"title", "description", "examples", "deprecated", "format",
+}
 
 // node admits one schema; nil when there is nothing to go on with.
 func (g *gate) node(v recipe.Value, field string, depth int) *node {

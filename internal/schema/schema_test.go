@@ -86,12 +86,16 @@ func TestGate(t *testing.T) {
 		{"type is a number", obj(`{"type":1}`), p + ".type SCHEMA_TYPE", ""},
 
 		{"$ref wins over its neighbours", obj(`{"type":"nonsense","oneOf":1,"$ref":"#"}`), p + ".$ref SCHEMA_KEYWORD", ""},
-		{"by name", obj(`{"type":"string","oneOf":[],"const":1,"x-mcp-header":"h","contentEncoding":"base64"}`),
-			p + ".oneOf SCHEMA_KEYWORD; " + p + ".const SCHEMA_KEYWORD; " + p + ".x-mcp-header SCHEMA_KEYWORD; " + p + ".contentEncoding SCHEMA_KEYWORD", ""},
+		{
+			"by name", obj(`{"type":"string","oneOf":[],"const":1,"x-mcp-header":"h","contentEncoding":"base64"}`),
+			p + ".oneOf SCHEMA_KEYWORD; " + p + ".const SCHEMA_KEYWORD; " + p + ".x-mcp-header SCHEMA_KEYWORD; " + p + ".contentEncoding SCHEMA_KEYWORD", "",
+		},
 		{"additionalProperties schema", `{"type":"object","additionalProperties":{"type":"string"}}`, ".additionalProperties SCHEMA_KEYWORD", ""},
 		{"tuple", obj(`{"type":"array","items":[{"type":"string"}]}`), p + ".items SCHEMA_TYPE", ""},
-		{"words of the wrong type", obj(`{"title":1,"description":[],"examples":"x","deprecated":"yes","format":null}`),
-			p + ".title TYPE; " + p + ".description TYPE; " + p + ".examples TYPE; " + p + ".deprecated TYPE; " + p + ".format TYPE", ""},
+		{
+			"words of the wrong type", obj(`{"title":1,"description":[],"examples":"x","deprecated":"yes","format":null}`),
+			p + ".title TYPE; " + p + ".description TYPE; " + p + ".examples TYPE; " + p + ".deprecated TYPE; " + p + ".format TYPE", "",
+		},
 
 		{"enum empty", obj(`{"enum":[]}`), p + ".enum TOO_FEW", ""},
 		{"enum no list", obj(`{"enum":"a"}`), p + ".enum TYPE", ""},
@@ -124,8 +128,10 @@ func TestGate(t *testing.T) {
 		{"names", `{"type":"object","properties":{"":{},"a\u0001b":{}}}`, ".properties[''] PATTERN; .properties['a b'] CONTROL_CHARACTER", ""},
 		{"name twice", `{"type":"object","properties":{"a":{},"a":{}}}`, ".properties.a DUPLICATE", ""},
 		{"a default beside another problem", `{"type":"object","properties":{"a":{"type":"text"},"b":{"type":"integer","default":"1"}}}`, ".properties.a.type SCHEMA_TYPE; .properties.b.default SCHEMA_DEFAULT", ""},
-		{"all at once", `{"type":"object","properties":{"a":{"type":"text"},"b":{"allOf":[]},"Unit price":{"pattern":1}},"required":"a"}`,
-			".properties.a.type SCHEMA_TYPE; .properties.b.allOf SCHEMA_KEYWORD; .properties['Unit price'].pattern SCHEMA_TYPE; .required TYPE", ""},
+		{
+			"all at once", `{"type":"object","properties":{"a":{"type":"text"},"b":{"allOf":[]},"Unit price":{"pattern":1}},"required":"a"}`,
+			".properties.a.type SCHEMA_TYPE; .properties.b.allOf SCHEMA_KEYWORD; .properties['Unit price'].pattern SCHEMA_TYPE; .required TYPE", "",
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -176,8 +182,10 @@ func TestHostileReferences(t *testing.T) {
 	refs := []string{"http://" + trap.Addr().String() + "/x", "file://" + file, "file:///etc/passwd", "#", "#/properties/p", "x.json", ""}
 	for _, ref := range refs {
 		quoted, _ := json.Marshal(ref)
-		for _, shape := range []string{`{"$ref":%s}`, `{"type":"object","$ref":%s}`, `{"type":"object","properties":{"p":{"$ref":%s}}}`,
-			`{"type":"object","properties":{"p":{"type":"array","items":{"$ref":%s}}}}`} {
+		for _, shape := range []string{
+			`{"$ref":%s}`, `{"type":"object","$ref":%s}`, `{"type":"object","properties":{"p":{"$ref":%s}}}`,
+			`{"type":"object","properties":{"p":{"type":"array","items":{"$ref":%s}}}}`,
+		} {
 			text := fmt.Sprintf(shape, quoted)
 			s, report := schema.Parse(decode(t, text), "wrapper.inputSchema")
 			if s != nil || len(report.Problems) != 1 || !strings.HasSuffix(report.Problems[0].Field, ".$ref") || report.Problems[0].Code != "SCHEMA_KEYWORD" {
@@ -450,7 +458,10 @@ func TestDecodeArgs(t *testing.T) {
 	many := func(n int) string { return `{"a":[` + strings.Repeat("0,", n-3) + `0]}` }
 	long := func(n int) string { return `{"a":"` + strings.Repeat("x", n-8) + `"}` }
 	good := []struct{ args, want string }{
-		{"", `{}`}, {"  \n", `{}`}, {"null", `{}`}, {"{}", `{}`},
+		{"", `{}`},
+		{"  \n", `{}`},
+		{"null", `{}`},
+		{"{}", `{}`},
 		{`{"b":1.0,"a":[9007199254740993]}`, `{"b":1.0,"a":[9007199254740993]}`},
 		{deep(32), deep(32)},
 		{long(1 << 20), long(1 << 20)},
@@ -523,8 +534,13 @@ func TestArgsInvalid(t *testing.T) {
 func TestNear(t *testing.T) {
 	names := []string{"query", "limit", "customer_id", "q"}
 	for _, tt := range []struct{ name, want string }{
-		{"Query", "query"}, {"qeury", "query"}, {"customerId", "customer_id"}, {"limits", "limit"},
-		{"offset", ""}, {"x", ""}, {"", ""},
+		{"Query", "query"},
+		{"qeury", "query"},
+		{"customerId", "customer_id"},
+		{"limits", "limit"},
+		{"offset", ""},
+		{"x", ""},
+		{"", ""},
 	} {
 		if got := schema.Near(tt.name, names); got != tt.want {
 			t.Errorf("Near(%q) = %q, want %q", tt.name, got, tt.want)

@@ -260,8 +260,10 @@ func (c *checker) object(n *node, v recipe.Object, field string) {
 		}
 		// An object without declared members is free-form below the root.
 		if (len(n.props) > 0 || field == "args") && len(c.warnings) < recipe.MaxProblems {
-			c.warnings = append(c.warnings, recipe.Problem{Field: at(field, m.Key), Code: "UNKNOWN_FIELD",
-				Hint: didYouMean(m.Key, n.names()), Message: n.unknown(field)})
+			c.warnings = append(c.warnings, recipe.Problem{
+				Field: at(field, m.Key), Code: "UNKNOWN_FIELD",
+				Hint: didYouMean(m.Key, n.names()), Message: n.unknown(field),
+			})
 		}
 	}
 }
