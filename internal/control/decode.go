@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"mime"
 	"net/http"
 	"net/url"
@@ -106,16 +105,17 @@ func decode(data []byte, v any) error {
 	if !utf8.Valid(data) {
 		return fault.New("BAD_JSON", "the body is not UTF-8").With(fault.Field("body"))
 	}
-	var whole json.RawMessage
-	if err := json.Unmarshal(data, &whole); err != nil {
+	if !json.Valid(data) {
 		at := int64(len(data))
+		err := json.Unmarshal(data, new(any))
 		var se *json.SyntaxError
 		if errors.As(err, &se) {
 			at = se.Offset
 		}
 		return fault.New("BAD_JSON", "the body is not JSON at byte %d", at).With(fault.Field("body"), fault.Cause(err))
 	}
-	if err := fill(bytes.TrimSpace(whole), reflect.ValueOf(v).Elem(), "body"); err != nil {
+	whole, _ := cutValue(data)
+	if err := fill(whole, reflect.ValueOf(v).Elem(), "body"); err != nil {
 		return err
 	}
 	return nil
@@ -163,18 +163,17 @@ func fillStruct(raw []byte, v reflect.Value, field string) *fault.Error {
 		at[name] = i
 		known = append(known, name)
 	}
-	d := json.NewDecoder(bytes.NewReader(raw))
-	_, _ = d.Token() // the brace; raw is valid JSON, so nothing here can fail
 	seen := map[string]bool{}
-	for d.More() {
-		t, err := d.Token()
-		name, isName := t.(string)
-		var value json.RawMessage
-		if err == nil && isName {
-			err = d.Decode(&value)
+	for rest := raw[1:]; ; {
+		quoted, more := cutValue(rest)
+		if quoted == nil {
+			return nil
 		}
-		if err != nil || !isName {
-			return fault.New("BAD_JSON", "the body is not JSON").With(fault.Field(field), fault.Cause(err))
+		var value []byte
+		value, rest = cutValue(more)
+		var name string
+		if err := json.Unmarshal(quoted, &name); err != nil {
+			return bad(field, "has a name that cannot be read").With(fault.Cause(err))
 		}
 		inner := field + "." + fault.Shorten(name, 60)
 		i, ok := at[name]
@@ -189,7 +188,6 @@ func fillStruct(raw []byte, v reflect.Value, field string) *fault.Error {
 			return err
 		}
 	}
-	return nil
 }
 
 func fillSlice(raw []byte, v reflect.Value, field string) *fault.Error {
@@ -199,24 +197,68 @@ func fillSlice(raw []byte, v reflect.Value, field string) *fault.Error {
 	if raw[0] != '[' {
 		return bad(field, "must be an array; it is %s", kindOf(raw))
 	}
-	d := json.NewDecoder(bytes.NewReader(raw))
-	_, _ = d.Token()
-	for i := 0; d.More(); i++ {
-		inner := fmt.Sprintf("%s[%d]", field, i)
+	rest := raw[1:]
+	for i := 0; ; i++ {
+		var value []byte
+		if value, rest = cutValue(rest); value == nil {
+			return nil
+		}
 		if i == MaxDocuments {
 			return bad(field, "over %d entries; at most %d go into one call", i, i)
 		}
-		var value json.RawMessage
-		if err := d.Decode(&value); err != nil && !errors.Is(err, io.EOF) {
-			return fault.New("BAD_JSON", "the body is not JSON").With(fault.Field(inner), fault.Cause(err))
-		}
 		e := reflect.New(v.Type().Elem()).Elem()
-		if err := fill(value, e, inner); err != nil {
+		if err := fill(value, e, fmt.Sprintf("%s[%d]", field, i)); err != nil {
 			return err
 		}
 		v.Set(reflect.Append(v, e))
 	}
-	return nil
+}
+
+// cutValue cuts the next value off JSON that is known to be valid, with the
+// punctuation before it. It is nil at the end of the object or array. The value
+// is a part of data, not a copy: an apply has 32 MiB.
+func cutValue(data []byte) (value, rest []byte) {
+	start := 0
+	for start < len(data) && strings.IndexByte(" \t\r\n,:", data[start]) >= 0 {
+		start++
+	}
+	if start == len(data) || data[start] == ']' || data[start] == '}' {
+		return nil, nil
+	}
+	depth := 0
+	for i := start; i < len(data); i++ {
+		switch c := data[i]; c {
+		case '"':
+			i = endOfString(data, i)
+		case '{', '[':
+			depth++
+			continue
+		case '}', ']':
+			depth--
+		default:
+			// A number or a word ends before the next punctuation.
+			if depth > 0 || i+1 < len(data) && strings.IndexByte(" \t\r\n,:]}", data[i+1]) < 0 {
+				continue
+			}
+		}
+		if depth == 0 {
+			return data[start : i+1 : i+1], data[i+1:]
+		}
+	}
+	return data[start:], nil // not reached for valid JSON
+}
+
+// endOfString is the index of the quote that ends the string which begins at i.
+func endOfString(data []byte, i int) int {
+	for i++; i < len(data); i++ {
+		switch data[i] {
+		case '\\':
+			i++
+		case '"':
+			return i
+		}
+	}
+	return i - 1
 }
 
 func isNull(v []byte) bool { return string(v) == "null" }

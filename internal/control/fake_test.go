@@ -179,7 +179,7 @@ func (f *fake) AuditFollow(ctx context.Context, after uint64, limit int) (*api.A
 }
 
 func (f *fake) Apply(_ context.Context, q *control.ApplyRequest) (*control.ApplyResult, error) {
-	if len(q.Documents) > 10 {
+	if len(q.Documents) > 10 || len(q.Documents[0].Wrapper) > 1<<20 {
 		f.note("Apply", len(q.Documents))
 	} else {
 		f.note("Apply", q)
@@ -317,4 +317,16 @@ func (b *syncBuffer) String() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.b.String()
+}
+
+// decodeError reads an error body, unknown members refused.
+func decodeError(t testing.TB, body string) api.Error {
+	t.Helper()
+	var e api.Error
+	d := json.NewDecoder(bytes.NewReader([]byte(body)))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&e); err != nil {
+		t.Fatalf("not an error body: %v\n%s", err, body)
+	}
+	return e
 }

@@ -235,7 +235,11 @@ func door(r *http.Request) error {
 				With(fault.Hint("Use hbrestd's own commands, or curl without that header."))
 		}
 	}
-	if r.Host != hostName || r.URL.Host != "" {
+	if r.URL.Host != "" {
+		return fault.New("FORBIDDEN_ORIGIN", "the request line holds a whole URL: a proxy is calling").
+			With(fault.Hint("Call /control/... over the socket, without a proxy."))
+	}
+	if r.Host != hostName {
 		return fault.New("FORBIDDEN_ORIGIN", "the Host is %q, not %s", fault.Shorten(r.Host, 60), hostName).
 			With(fault.Hint("Call http://%s/control/... over the socket.", hostName))
 	}
