@@ -45,7 +45,7 @@ type reply struct {
 // get and post are generic functions, not methods, because a method cannot have
 // a type parameter.
 func get[T any](ctx context.Context, c *Client, path string) (*T, error) {
-	r, err := c.call(ctx, http.MethodGet, path, nil, repeatable)
+	r, err := c.call(ctx, http.MethodGet, path, nil, repeatable, c.timeout)
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +62,7 @@ func post[T any](ctx context.Context, c *Client, path string, q any, k kind) (*T
 	if body.Len() > api.MaxBody {
 		return nil, fault.New("BODY_TOO_LARGE", "the call is over %d MiB", api.MaxBody>>20)
 	}
-	r, err := c.call(ctx, http.MethodPost, path, body.Bytes(), k)
+	r, err := c.call(ctx, http.MethodPost, path, body.Bytes(), k, c.timeout)
 	if err != nil {
 		return nil, err
 	}
@@ -76,12 +76,13 @@ type tries struct {
 }
 
 // call sends one request and returns the daemon's answer, whatever its status.
-func (c *Client) call(ctx context.Context, method, path string, body []byte, k kind) (*reply, error) {
+// It ends within timeout, repetitions included.
+func (c *Client) call(ctx context.Context, method, path string, body []byte, k kind, timeout time.Duration) (*reply, error) {
 	if c.urlErr != nil {
 		return nil, fault.New("BRIDGE_UNREACHABLE", "%v", c.urlErr).With(fault.Retryable(false),
 			fault.Hint("Set HB_WRAP_URL to the address that `hbrestd status` prints, or leave it out."))
 	}
-	limited, cancel := context.WithTimeout(ctx, c.timeout)
+	limited, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	var t tries
 	for {
@@ -96,7 +97,7 @@ func (c *Client) call(ctx context.Context, method, path string, body []byte, k k
 			return r, nil
 		}
 		if !c.again(limited, err, k, &t) {
-			return nil, c.explain(ctx, limited, err, k)
+			return nil, c.explain(ctx, limited, err, k, timeout)
 		}
 	}
 }
@@ -239,7 +240,7 @@ func (c *Client) again(ctx context.Context, err error, k kind, t *tries) bool {
 }
 
 // explain makes the fault of a call that did not reach an answer.
-func (c *Client) explain(caller, limited context.Context, err error, k kind) error {
+func (c *Client) explain(caller, limited context.Context, err error, k kind, timeout time.Duration) error {
 	if errors.Is(caller.Err(), context.Canceled) {
 		return fault.From(context.Canceled)
 	}
@@ -263,7 +264,7 @@ func (c *Client) explain(caller, limited context.Context, err error, k kind) err
 	case errors.Is(err, errTooLarge):
 		return badAnswer("%v", errTooLarge)
 	case limited.Err() != nil:
-		return fault.New("BRIDGE_TIMEOUT", "the daemon at %s did not answer in %s", c.addr, c.waited(caller)).With(fault.Retryable(k == repeatable), fault.Cause(err))
+		return fault.New("BRIDGE_TIMEOUT", "the daemon at %s did not answer in %s", c.addr, waited(caller, timeout)).With(fault.Retryable(k == repeatable), fault.Cause(err))
 	}
 	e := fault.New("BRIDGE_UNREACHABLE", "the daemon at %s closed the connection before it answered", c.addr).With(fault.Cause(err))
 	var notSent *unsent
@@ -275,11 +276,11 @@ func (c *Client) explain(caller, limited context.Context, err error, k kind) err
 }
 
 // waited is the limit that ended a call, in words.
-func (c *Client) waited(caller context.Context) string {
+func waited(caller context.Context, timeout time.Duration) string {
 	if caller.Err() != nil {
 		return "the caller's time"
 	}
-	return c.timeout.String()
+	return timeout.String()
 }
 
 // badAnswer is for a daemon that is proven but does not talk as expected.

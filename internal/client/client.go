@@ -14,6 +14,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"net/netip"
 	"net/url"
 	"strconv"
@@ -27,6 +28,12 @@ import (
 // DefaultTimeout is how long a call waits when Options has no Timeout: the
 // daemon's own limit of a call and five seconds.
 const DefaultTimeout = 55 * time.Second
+
+// PollWait is how long the daemon holds a call that asks for news.
+const PollWait = 25 * time.Second
+
+// pollGrace is how much longer than PollWait the answer may take.
+const pollGrace = 5 * time.Second
 
 // startGrace is how long after the start of this process a daemon that is not
 // there yet is waited for: both may have been started by the same login.
@@ -92,9 +99,19 @@ func (c *Client) Status(ctx context.Context) (*api.Status, error) {
 	return get[api.Status](ctx, c, "/wrap/status")
 }
 
-// Manifest lists the wrappers.
-func (c *Client) Manifest(ctx context.Context) (*api.Manifest, error) {
-	return get[api.Manifest](ctx, c, "/wrap/manifest")
+// Manifest lists the wrappers. With after above 0 it waits for news: the daemon
+// answers as soon as its revision is above after, or else after up to
+// [PollWait] with the list as it is. Such a call may take longer than the
+// client's Timeout, and one that is cut by a daemon's stop is sent again once.
+func (c *Client) Manifest(ctx context.Context, after uint64) (*api.Manifest, error) {
+	if after == 0 {
+		return get[api.Manifest](ctx, c, "/wrap/manifest")
+	}
+	r, err := c.call(ctx, http.MethodGet, "/wrap/manifest?after="+strconv.FormatUint(after, 10), nil, repeatable, max(c.timeout, PollWait+pollGrace))
+	if err != nil {
+		return nil, err
+	}
+	return decode[api.Manifest](c, r)
 }
 
 // Wrapper is one stored document, as the daemon wrote it.

@@ -45,7 +45,7 @@ func TestCalls(t *testing.T) {
 	}
 	st, err := c.Status(ctx)
 	check("Status", st, err, &api.Status{OK: true, Version: "1.0.0", PID: 1, Wrappers: 2})
-	m, err := c.Manifest(ctx)
+	m, err := c.Manifest(ctx, 0)
 	check("Manifest", m, err, &api.Manifest{Revision: 41, Wrappers: []api.ManifestEntry{{ID: "a", Name: "A", Method: "GET", Host: "h", Required: []string{"q"}}}})
 	doc, err := c.Wrapper(ctx, "a&b=c d/é")
 	check("Wrapper", string(doc), err, "{\"id\":\"a\\u0026b=c d/é\"}")

@@ -28,6 +28,8 @@ type backend struct {
 	gone     chan error    // then waits for its context and says here how it ended
 	fail     error         // what Run answers, when it is not nil
 	document json.RawMessage
+	polled   chan uint64   // Manifest sends its after here when that is above 0
+	news     chan struct{} // and then waits for this
 }
 
 func (b *backend) Status(context.Context) (*api.Status, error) {
@@ -35,8 +37,16 @@ func (b *backend) Status(context.Context) (*api.Status, error) {
 	return &api.Status{OK: true, Version: "1.0.0", PID: 1, Wrappers: 2}, nil
 }
 
-func (b *backend) Manifest(_ context.Context, after uint64) (*api.Manifest, error) {
+func (b *backend) Manifest(ctx context.Context, after uint64) (*api.Manifest, error) {
 	b.calls.Add(1)
+	if after > 0 && b.polled != nil {
+		b.polled <- after
+		select {
+		case <-b.news:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
 	return &api.Manifest{Revision: b.revision.Load(), Wrappers: []api.ManifestEntry{{ID: "a", Name: "A", Method: "GET", Host: "h", Required: []string{"q"}}}}, nil
 }
 

@@ -26,7 +26,7 @@ func (s *Server) list(ctx context.Context, a *arguments) (*answer, error) {
 			return nil, badArgument("limit", "limit must be a whole number from 1 to 1000, not %d", n)
 		}
 	}
-	m, err := s.client.Manifest(ctx)
+	m, err := s.client.Manifest(ctx, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -162,7 +162,7 @@ func (s *Server) test(ctx context.Context, a *arguments) (*answer, error) {
 }
 
 func (s *Server) reload(ctx context.Context, _ *arguments) (*answer, error) {
-	m, err := s.client.Manifest(ctx)
+	m, err := s.client.Manifest(ctx, 0)
 	if err != nil {
 		return nil, err
 	}
