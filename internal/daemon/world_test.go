@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -22,6 +23,18 @@ import (
 	"github.com/hyperbolic-gateway/hb-rest/internal/outbound"
 	"github.com/hyperbolic-gateway/hb-rest/internal/token"
 )
+
+// TestMain names a proxy in the environment, as many machines do. Every test of
+// this package passes only when nothing asks it: nothing listens there, and a
+// dial to it would show in the tests that count dials.
+func TestMain(m *testing.M) {
+	for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"} {
+		if err := os.Setenv(name, "http://127.0.0.1:9"); err != nil {
+			panic(err)
+		}
+	}
+	os.Exit(m.Run())
+}
 
 // A world is a real daemon on a free port with a home of its own, and a caller
 // that speaks to it as curl does.
