@@ -22,19 +22,32 @@ import (
 	"github.com/hyperbolic-gateway/hb-rest/internal/upstream"
 )
 
-// build compiles both programs once for all scripts.
-var build = sync.OnceValues(func() (string, error) {
+// binDir is where the programs of this run are; TestMain makes and removes it.
+var binDir string
+
+func TestMain(m *testing.M) {
 	dir, err := os.MkdirTemp("", "hb-rest-e2e-")
-	if err != nil {
-		return "", err
+	if err == nil {
+		err = os.Chmod(dir, 0o755) // another user runs them in one test
 	}
-	cmd := exec.Command("go", "build", "-o", dir+string(filepath.Separator), "./cmd/hbrestd", "./cmd/hb-rest")
-	cmd.Dir = "../.."
-	out, err := cmd.CombinedOutput()
 	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	binDir = dir
+	code := m.Run()
+	_ = os.RemoveAll(dir)
+	os.Exit(code)
+}
+
+// build compiles both programs once for all tests and names their folder.
+var build = sync.OnceValues(func() (string, error) {
+	cmd := exec.Command("go", "build", "-o", binDir+string(filepath.Separator), "./cmd/hbrestd", "./cmd/hb-rest")
+	cmd.Dir = "../.."
+	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("%w\n%s", err, out)
 	}
-	return dir, nil
+	return binDir, nil
 })
 
 // TestScripts runs every script of testdata/script with both real programs.
@@ -43,18 +56,18 @@ func TestScripts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) }) // runs after the last parallel script
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("PATH", dir+string(filepath.ListSeparator)+env.Getenv("PATH"))
+			env.Setenv("HOME", filepath.Join(env.WorkDir, "user"))
 			env.Setenv("HB_WRAP_HOME", filepath.Join(env.WorkDir, "home"))
 			env.Setenv("TOKEN_FILE", filepath.Join(env.WorkDir, "home", "wrap", "token"))
 			env.Values[worldKey{}] = &world{dir: dir}
 			env.Defer(env.Values[worldKey{}].(*world).end)
-			return nil
+			return os.Mkdir(env.Getenv("HOME"), 0o700)
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"daemon":       cmdDaemon,
@@ -63,6 +76,7 @@ func TestScripts(t *testing.T) {
 			"mcp":          cmdMCP,
 			"http":         cmdHTTP,
 			"freeport":     cmdFreePort,
+			"taken":        cmdTaken,
 		},
 	})
 }
@@ -87,19 +101,31 @@ func (w *world) end() {
 	}
 	if w.daemon != nil {
 		_ = w.daemon.Process.Kill()
-		_ = w.daemon.Wait()
+		_ = w.wait()
 	}
 	if w.server != nil {
 		_ = w.server.Close()
 	}
 }
 
+// wait waits for the daemon's end, and first for the end of what it says: Wait
+// closes the pipe.
+func (w *world) wait() error {
+	<-w.stderr.done
+	err := w.daemon.Wait()
+	w.daemon = nil
+	return err
+}
+
 // A log collects a process's stderr and lets others wait for a line.
 type log struct {
 	mu   sync.Mutex
 	text strings.Builder
-	more chan struct{}
+	more chan struct{} // closed when the stream has ended
+	done chan struct{}
 }
+
+func newLog() *log { return &log{more: make(chan struct{}, 1), done: make(chan struct{})} }
 
 func (l *log) collect(r *bufio.Scanner) {
 	for r.Scan() {
@@ -112,6 +138,7 @@ func (l *log) collect(r *bufio.Scanner) {
 		}
 	}
 	close(l.more)
+	close(l.done)
 }
 
 func (l *log) String() string {
@@ -158,8 +185,7 @@ func cmdDaemon(ts *testscript.TestScript, neg bool, args []string) {
 			sig = syscall.SIGKILL
 		}
 		ts.Check(w.daemon.Process.Signal(sig))
-		err := w.daemon.Wait()
-		w.daemon = nil
+		err := w.wait()
 		if args[0] == "stop" && (err != nil) != neg {
 			ts.Fatalf("daemon stop: %v\n%s", err, w.stderr)
 		}
@@ -170,19 +196,18 @@ func cmdDaemon(ts *testscript.TestScript, neg bool, args []string) {
 		addr = strings.TrimPrefix(u, "http://")
 	}
 	cmd := exec.Command(filepath.Join(w.dir, "hbrestd"), "run")
-	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=/no-home", "HB_WRAP_HOME=" + ts.Getenv("HB_WRAP_HOME"), "HB_WRAP_ADDR=" + addr}, args...)
+	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + ts.Getenv("HOME"), "HB_WRAP_HOME=" + ts.Getenv("HB_WRAP_HOME"), "HB_WRAP_ADDR=" + addr}, args...)
 	pipe, err := cmd.StderrPipe()
 	ts.Check(err)
 	ts.Check(cmd.Start())
-	w.daemon, w.stderr = cmd, &log{more: make(chan struct{}, 1)}
+	w.daemon, w.stderr = cmd, newLog()
 	go w.stderr.collect(bufio.NewScanner(pipe))
 	got, err := w.stderr.waitFor(listening)
 	if neg {
 		if err == nil {
 			ts.Fatalf("the daemon started")
 		}
-		_ = cmd.Wait()
-		w.daemon = nil
+		_ = w.wait()
 		fmt.Fprint(ts.Stdout(), w.stderr.String())
 		return
 	}
@@ -196,6 +221,17 @@ func cmdFreePort(ts *testscript.TestScript, _ bool, _ []string) {
 	ts.Check(err)
 	ts.Setenv("HB_WRAP_URL", "http://"+l.Addr().String())
 	ts.Check(l.Close())
+}
+
+// taken gives the daemon the port of the upstream, which has it already, by
+// HB_WRAP_ADDR; taken url gives it to hb-rest by HB_WRAP_URL.
+func cmdTaken(ts *testscript.TestScript, _ bool, args []string) {
+	u := ts.Getenv("UPSTREAM")
+	if len(args) > 0 {
+		ts.Setenv("HB_WRAP_URL", u)
+		return
+	}
+	ts.Setenv("HB_WRAP_ADDR", strings.TrimPrefix(u, "http://"))
 }
 
 // upstream FILE serves a script on loopback and sets UPSTREAM to its address.
@@ -236,6 +272,7 @@ func cmdUpstreamHit(ts *testscript.TestScript, neg bool, args []string) {
 // the script ends. ${NAME} in the arguments is replaced. stdout is the text,
 // stderr the raw line; with !, the result must be an error. mcp list prints
 // tools/list; mcp restart starts a fresh hb-rest; mcp log prints its log file.
+// The shim gets TOKEN_FILE, or HB_WRAP_HOME where a script has emptied that.
 func cmdMCP(ts *testscript.TestScript, neg bool, args []string) {
 	w := of(ts)
 	if args[0] == "restart" && w.mcp != nil {
@@ -243,10 +280,17 @@ func cmdMCP(ts *testscript.TestScript, neg bool, args []string) {
 		w.mcp = nil
 		return
 	}
+	if args[0] == "log" {
+		fmt.Fprint(ts.Stdout(), ts.ReadFile(filepath.Join(ts.Getenv("HOME"), ".local", "state", "hbrestd", "hb-rest.log")))
+		return
+	}
 	if w.mcp == nil {
 		cmd := exec.Command(filepath.Join(w.dir, "hb-rest"))
 		// What common clients pass on, and what the configuration sets.
-		cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=/no-home", "HB_WRAP_TOKEN_FILE=" + ts.Getenv("TOKEN_FILE")}
+		cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + ts.Getenv("HOME"), "HB_WRAP_TOKEN_FILE=" + ts.Getenv("TOKEN_FILE")}
+		if ts.Getenv("TOKEN_FILE") == "" {
+			cmd.Env[2] = "HB_WRAP_HOME=" + ts.Getenv("HB_WRAP_HOME")
+		}
 		if u := ts.Getenv("HB_WRAP_URL"); u != "" {
 			cmd.Env = append(cmd.Env, "HB_WRAP_URL="+u)
 		}
