@@ -22,7 +22,8 @@ const (
 	probeTime   = time.Second     // for a connection to a socket on the same machine
 	lockTime    = 2 * time.Second // another hbrestd holds the lock for a few milliseconds
 	lockPause   = 10 * time.Millisecond
-	newborn     = ".new.sock" // never longer than "control.sock": the kernels limit the path
+	newborn     = ".new.sock" // shorter than "control.sock": the kernels limit the path
+	maxPath     = 103         // bytes; macOS' limit, Linux has 107
 	socketMode  = 0o600
 	folderMode  = 0o700
 	othersBits  = 0o077
@@ -30,7 +31,7 @@ const (
 	socketsBits = 0o600
 )
 
-// Listen makes the socket at path, an absolute path of at most 100 bytes. Its
+// Listen makes the socket at path, an absolute path of at most 103 bytes. Its
 // folder is made with mode 0700 if it is missing; one that is there must belong
 // to this user and be closed to everyone else. Another daemon that answers on
 // path is a fault, and so is anything there that is not a socket; a socket that
@@ -44,6 +45,9 @@ const (
 func Listen(path string) (*Listener, error) {
 	if !filepath.IsAbs(path) {
 		return nil, cannotListen("Set HB_WRAP_HOME to an absolute path.", "the control socket %q is not an absolute path", path)
+	}
+	if len(path) > maxPath { // a rename could make it, but nobody could connect
+		return nil, cannotListen("Set HB_WRAP_HOME to a folder with a shorter path.", "the path of the control socket has %d bytes, over %d: %s", len(path), maxPath, path)
 	}
 	dir := filepath.Dir(path)
 	if err := ensureFolder(dir); err != nil {
