@@ -264,3 +264,54 @@ func formatHuge(s string, d decimal, decimals int, scaled, group bool) string {
 	}
 	return string(d.appendExponent(nil))
 }
+
+// byteUnits are the powers of 1024.
+var byteUnits = [...]string{"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"}
+
+// formatBytes shows a number of bytes: below 1024 with its own digits, else in
+// the largest unit of which there is at least one, with one decimal, half away
+// from zero. ok is false for what is no number, and for a number that no store
+// holds.
+func formatBytes(s string) (text string, ok bool) {
+	if len(s) > maxScaledDigits {
+		return "", false
+	}
+	d, huge, ok := parseDecimal(s)
+	if !ok || huge || len(d.digits)+d.exp > 2*maxPlainExponent || d.exp < -maxScaledDigits {
+		return "", false
+	}
+	out := make([]byte, 0, 16)
+	if d.neg && !d.isZero() {
+		out = append(out, '-')
+	}
+	d.neg = false
+	whole := d
+	if d.exp < 0 {
+		whole.digits, whole.exp = strings.Repeat("0", max(1-d.exp-len(d.digits), 0))+d.digits, 0
+		whole.digits = whole.digits[:len(whole.digits)+d.exp]
+	}
+	var n, tenth big.Int
+	n.SetString(whole.digits+strings.Repeat("0", whole.exp), 10)
+	if n.IsInt64() && n.Int64() < 1024 {
+		if d.exp > 0 {
+			d = whole
+		}
+		return string(append(d.appendTo(out, false), " B"...)), true
+	}
+	// Bytes behind the point are far too small to matter for one decimal, but
+	// for the exact half, where they only make it more than half: it rounds up.
+	unit := 1
+	for ; unit < len(byteUnits); unit++ {
+		shift := uint(10 * unit)
+		tenth.Mul(&n, big.NewInt(10))
+		tenth.Add(&tenth, new(big.Int).Lsh(big.NewInt(1), shift-1))
+		tenth.Rsh(&tenth, shift)
+		if unit == len(byteUnits)-1 || tenth.Cmp(big.NewInt(10240)) < 0 {
+			break
+		}
+	}
+	digits := tenth.String()
+	out = append(out, digits[:len(digits)-1]...)
+	out = append(out, '.', digits[len(digits)-1], ' ')
+	return string(append(out, byteUnits[unit]...)), true
+}

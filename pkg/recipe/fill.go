@@ -1,6 +1,8 @@
 package recipe
 
 import (
+	"bytes"
+	"slices"
 	"strings"
 )
 
@@ -15,9 +17,11 @@ func (t *Template) Render(item, root Value) string {
 // appendBody fills a template of several lines.
 func (t *Template) appendBody(dst []byte, it *itemView, fields []Field, w *formatter) []byte {
 	start := len(dst)
-	bang := false // the last placeholder ended with a '!' of its value
 	for i := range t.parts {
 		p := &t.parts[i]
+		if w.block {
+			dst = w.leaveBlock(dst, p.text)
+		}
 		before := len(dst)
 		if !p.hole {
 			dst = append(dst, p.text...)
@@ -26,17 +30,69 @@ func (t *Template) appendBody(dst []byte, it *itemView, fields []Field, w *forma
 			pl.start = pl.multi && opensBlock(dst[start:])
 			dst = w.appendHole(dst, p, it, fields, pl)
 		}
-		if bang && len(dst) > before && dst[before] == '[' {
-			// "!" and a link would become an image.
-			dst = append(dst, 0)
-			copy(dst[before:], dst[before-1:])
-			dst[before-1] = '\\'
-		}
-		if len(dst) > before {
-			bang = p.hole && dst[len(dst)-1] == '!'
+		dst = t.seam(dst, start, before, i)
+	}
+	if w.block {
+		w.block = false
+		for len(dst) > start && dst[len(dst)-1] == '\n' {
+			dst = dst[:len(dst)-1]
 		}
 	}
 	return dst
+}
+
+// leaveBlock separates what comes behind a block of Markdown, whose last line
+// nothing may join. text is the author's; "" stands for a placeholder.
+func (w *formatter) leaveBlock(dst []byte, text string) []byte {
+	w.block = false
+	lines := strings.TrimLeft(text, " \t")
+	switch {
+	case text != "" && lines == "":
+		w.block = true // only spaces: what comes then decides
+	case !strings.HasPrefix(lines, "\n"):
+		dst = append(dst, "\n\n"...)
+	case !w.nested && !strings.HasPrefix(strings.TrimLeft(lines[1:], " \t"), "\n"):
+		dst = append(dst, '\n')
+	}
+	return dst
+}
+
+// seam keeps what part i wrote at dst[at:] from meaning something together
+// with what stands before it: an image, a link, a reference, an escape.
+func (t *Template) seam(dst []byte, start, at, i int) []byte {
+	if at == len(dst) || at == start {
+		return dst
+	}
+	hole := t.parts[i].hole
+	spot := t.parts[i].spot
+	if !hole {
+		if i == 0 {
+			return dst
+		}
+		spot = t.parts[i-1].spot
+	}
+	if spot != spotText && spot != spotLine {
+		return dst
+	}
+	return joinSafely(dst, start, at, hole)
+}
+
+// joinSafely escapes the byte before dst[at] or that byte itself where the two
+// would act together. value says that dst[at:] is a value and not the author's.
+func joinSafely(dst []byte, start, at int, value bool) []byte {
+	before := dst[at-1]
+	if escaped(dst[start:], at-1-start) {
+		return dst
+	}
+	switch {
+	case before == '!' && dst[at] == '[':
+		at--
+	case value && before == ']' && (dst[at] == '(' || dst[at] == ':'):
+	case value && before == '\\':
+	default:
+		return dst
+	}
+	return slices.Insert(dst, at, '\\')
 }
 
 // appendTitle fills a template of one line, as Markdown or as plain text.
@@ -44,11 +100,15 @@ func (t *Template) appendTitle(dst []byte, it *itemView, fields []Field, w *form
 	start := len(dst)
 	for i := range t.parts {
 		p := &t.parts[i]
+		before := len(dst)
 		if !p.hole {
 			dst = append(dst, cleanEdge(p.text)...)
-			continue
+		} else {
+			dst = w.appendHole(dst, p, it, fields, place{chars: documentChars, raw: raw, base: start})
 		}
-		dst = w.appendHole(dst, p, it, fields, place{chars: documentChars, raw: raw, base: start})
+		if !raw {
+			dst = t.seam(dst, start, before, i)
+		}
 	}
 	return dst
 }
@@ -72,7 +132,7 @@ func (w *formatter) appendHole(dst []byte, p *templatePart, it *itemView, fields
 		}
 		return w.appendValue(dst, v, format, it, pl)
 	}
-	pl.raw, pl.multi = true, p.spot == spotFence
+	pl.raw, pl.multi, pl.target = true, p.spot == spotFence, p.spot == spotURL
 	from := len(dst)
 	dst = w.appendValue(dst, v, format, it, pl)
 	text := string(dst[from:])
@@ -85,16 +145,27 @@ func (w *formatter) appendHole(dst []byte, p *templatePart, it *itemView, fields
 		if pl.table {
 			text = strings.ReplaceAll(strings.ReplaceAll(text, `\|`, "|"), "|", `\|`)
 		}
-	case spotURLStart:
-		if !linkable(text) {
-			text = strings.ReplaceAll(text, ":", "%3A") // no scheme of the server's choice
-		}
-		return appendURL(dst, text)
 	case spotURL:
+		if !schemeDecided(dst) && (!opensTarget(dst) || !linkable(text)) {
+			// No scheme of the server's choice, however it is spelled.
+			text = strings.NewReplacer(":", "%3A", "&", "%26").Replace(text)
+		}
 		return appendURL(dst, text)
 	}
 	return append(dst, text...)
 }
+
+// target is the link destination or attribute that dst ends in.
+func target(dst []byte) []byte {
+	return dst[bytes.LastIndexAny(dst, "(<\"'= \t\n")+1:]
+}
+
+// opensTarget reports whether nothing of the destination is there yet.
+func opensTarget(dst []byte) bool { return len(target(dst)) == 0 }
+
+// schemeDecided reports whether the destination has a scheme or can no longer
+// get one.
+func schemeDecided(dst []byte) bool { return bytes.ContainsAny(target(dst), ":/?#") }
 
 func fieldNamed(fields []Field, label string) *Field {
 	for i := range fields {

@@ -24,15 +24,21 @@ type itemView struct {
 	value Value
 	page  *Page // where $ paths are resolved; nil: in root
 	root  Value
-	index int // #index
+	index int // #index; negative: not in a list
+	local int // position in page
+	keyed bool
 }
 
 // at gives what a path leads to. A path that can give several values gives a
 // list, or the one value there is unless a list is wanted. False: missing.
 func (it *itemView) at(p Path, list bool) (Value, bool) {
 	if p.Special() != "" {
-		if p.Special() == "#index" && it.index >= 0 {
+		switch {
+		case it.index < 0:
+		case p.Special() == "#index":
 			return json.Number(strconv.Itoa(it.index)), true
+		case it.keyed:
+			return it.page.Key(it.local), true
 		}
 		return nil, false
 	}
@@ -79,6 +85,7 @@ type place struct {
 	start  bool   // at the start of a line
 	chars  int    // default of Format.MaxChars
 	raw    bool   // plain text, nothing escaped
+	target bool   // raw, and a link is its URL
 	base   int    // where the paragraph or cell begins in what is written
 }
 
@@ -87,6 +94,7 @@ type piece struct {
 	kind pieceKind
 	text string
 	url  string // of a link
+	bare bool   // a link whose text was not asked for: where nothing can be a link it is its URL
 }
 
 type pieceKind uint8
@@ -100,8 +108,11 @@ const (
 
 // A formatter turns values into Markdown. It only holds memory to reuse.
 type formatter struct {
-	scratch []byte
-	pieces  []piece
+	scratch    []byte
+	pieces     []piece
+	currencies []Path // of fields, by their text
+	block      bool   // what was written last is a block that the next text must not join
+	nested     bool   // that block is in a quotation or a list of the author
 }
 
 // appendField writes a field's value, its default when there is none.
@@ -119,6 +130,11 @@ func (w *formatter) appendValue(dst []byte, v Value, f *Format, it *itemView, pl
 	limit := f.MaxChars
 	if limit <= 0 {
 		limit = pl.chars
+	}
+	if kind == KindMarkdown && pl.multi && !pl.raw {
+		if s, ok := v.(string); ok {
+			return w.appendMarkdown(dst, s, f, limit, pl)
+		}
 	}
 	p := w.piece(v, kind, f, it, limit, pl.multi)
 	return appendWrapped(dst, p, f, kind != KindJSON, pl)
@@ -157,7 +173,10 @@ func appendWrapped(dst []byte, p piece, f *Format, wrap bool, pl place) []byte {
 		dst = appendPiece(dst, piece{kind: pieceText, text: cleanEdge(f.Prefix)}, pl)
 		pl.start = false
 	}
-	dst = appendPiece(dst, p, pl)
+	at := len(dst)
+	if dst = appendPiece(dst, p, pl); at > 0 && at < len(dst) && !pl.raw {
+		dst = joinSafely(dst, 0, at, false)
+	}
 	if f.Suffix != "" {
 		pl.start = false
 		dst = appendPiece(dst, piece{kind: pieceText, text: cleanEdge(f.Suffix)}, pl)
@@ -184,6 +203,8 @@ func cleanEdge(s string) string {
 // appendPiece escapes a piece for its place.
 func appendPiece(dst []byte, p piece, pl place) []byte {
 	switch {
+	case pl.raw && p.url != "" && (pl.target || p.bare):
+		return append(dst, p.url...)
 	case pl.raw:
 		return append(dst, p.text...)
 	case p.kind == pieceCode:
@@ -209,6 +230,25 @@ func (w *formatter) piece(v Value, kind Kind, f *Format, it *itemView, limit int
 				return cutPiece(pieceText, text, false, limit, false)
 			}
 		}
+	case KindCurrency, KindPercent:
+		if s, ok := scalarText(v); ok {
+			if text, ok := formatNumber(s, f); ok {
+				unit := "%"
+				if kind == KindCurrency {
+					unit = w.currency(f.Currency, it)
+				}
+				if unit != "" {
+					text += " " + unit
+				}
+				return cutPiece(pieceText, text, false, limit, false)
+			}
+		}
+	case KindBytes:
+		if s, ok := scalarText(v); ok {
+			if text, ok := formatBytes(s); ok {
+				return cutPiece(pieceText, text, false, limit, false)
+			}
+		}
 	case KindBoolean:
 		if b, ok := truth(v); ok {
 			return cutPiece(pieceText, booleanLabel(b, f), false, limit, false)
@@ -224,8 +264,8 @@ func (w *formatter) piece(v Value, kind Kind, f *Format, it *itemView, limit int
 			}
 			return cutPiece(pieceText, string(out), false, limit, false)
 		}
-	case KindLink:
-		if p, ok := w.link(v, f, it, limit); ok {
+	case KindLink, KindImage:
+		if p, ok := w.link(v, kind, f, it, limit); ok {
 			return p
 		}
 	case KindCode:
@@ -234,6 +274,11 @@ func (w *formatter) piece(v Value, kind Kind, f *Format, it *itemView, limit int
 	case KindJSON:
 		text, more := w.json(v, limit)
 		return cutPiece(pieceCode, text, more, limit, false)
+	case KindHTML:
+		if s, ok := v.(string); ok {
+			text, more := htmlText(s, limit)
+			return cutPiece(pieceText, text, more, limit, multi)
+		}
 	}
 	text, more := w.text(v, limit)
 	return cutPiece(pieceText, text, more, limit, multi)
@@ -363,7 +408,7 @@ func momentOf(v Value, unit string) (moment, bool) {
 }
 
 // link makes a link of a text that is a web or mail address.
-func (w *formatter) link(v Value, f *Format, it *itemView, limit int) (piece, bool) {
+func (w *formatter) link(v Value, kind Kind, f *Format, it *itemView, limit int) (piece, bool) {
 	s, ok := v.(string)
 	if !ok || len(s) > 2*maxLinkURL {
 		return piece{}, false
@@ -381,9 +426,48 @@ func (w *formatter) link(v Value, f *Format, it *itemView, limit int) (piece, bo
 			}
 		}
 	}
-	p := cutPiece(pieceLink, url, false, limit, false)
-	p.url = url
+	text := url
+	if kind == KindImage {
+		text = "image"
+	}
+	p := cutPiece(pieceLink, text, false, limit, false)
+	p.url, p.bare = url, kind == KindImage
 	return p, p.kind == pieceLink
+}
+
+// maxCurrencyChars bounds the code of a currency that comes from a value.
+const maxCurrencyChars = 20
+
+// currency is the code of a currency: the recipe's own, or what its path leads
+// to. A code of three letters is shown in capitals, as the standard has it.
+func (w *formatter) currency(code string, it *itemView) string {
+	if code != "" && (code[0] == '@' || code[0] == '$') {
+		v, _ := it.at(w.currencyPath(code), false)
+		text, ok := scalarText(v)
+		if !ok {
+			return ""
+		}
+		code = cutPiece(pieceText, text, false, maxCurrencyChars, false).text
+	}
+	if len(code) == 3 && isAll(code, asciiLetter) {
+		return strings.ToUpper(code)
+	}
+	return code
+}
+
+// currencyPath is the path a currency is written as. A recipe has few.
+func (w *formatter) currencyPath(text string) Path {
+	for i := range w.currencies {
+		if w.currencies[i].text == text {
+			return w.currencies[i]
+		}
+	}
+	p, err := ParsePath(text)
+	if err != nil {
+		p = Path{text: text, special: text} // leads nowhere; Parse refuses such a recipe
+	}
+	w.currencies = append(w.currencies, p)
+	return p
 }
 
 // appendList writes the elements of a list, a scalar being a list of one.
@@ -413,7 +497,10 @@ func (w *formatter) appendList(dst []byte, v Value, f *Format, it *itemView, pl 
 			pl.start = false
 			dst = appendPiece(dst, piece{kind: pieceText, text: join}, pl)
 		}
-		dst = appendPiece(dst, list[i], pl)
+		at := len(dst)
+		if dst = appendPiece(dst, list[i], pl); i > 0 && at < len(dst) && !pl.raw {
+			dst = joinSafely(dst, 0, at, false)
+		}
 	}
 	return dst
 }
@@ -450,7 +537,8 @@ func (w *formatter) elements(v Value, f *Format, it *itemView, limit, joinChars 
 			break
 		}
 		if f.Item != nil {
-			element := itemView{value: e, page: it.page, root: it.root, index: it.index}
+			element := *it
+			element.value = e
 			e, _ = element.at(*f.Item, false)
 		}
 		if e == nil || e == "" {

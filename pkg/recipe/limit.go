@@ -118,7 +118,7 @@ func cutMarkdown(s string, n int) (short string, cut bool) {
 	short = strings.TrimRight(s[:c.safe], " \t\n")
 	switch {
 	case c.fence != "":
-		short = s[:c.safe] + ellipsis + "\n" + c.fence
+		short = s[:c.safe] + ellipsis + "\n" + c.lead + c.fence
 	case c.ownLine && short != "":
 		short += "\n" + ellipsis
 	default:
@@ -134,6 +134,7 @@ type markdownCutter struct {
 	left    int    // characters that may still be taken
 	at      int    // bytes taken
 	open    string // fence of the code block the walk is in
+	lead    string // what stands before that fence: spaces, marks of quotations
 	safe    int    // the last good cut
 	fence   string // fence to close after that cut; "": none
 	ownLine bool   // the cut is after a table row: the mark goes on a line of its own
@@ -156,6 +157,7 @@ func (c *markdownCutter) run() {
 // line walks one line that ends before end, and its line break.
 func (c *markdownCutter) line(end int) bool {
 	text := strings.TrimLeft(c.s[c.at:end], " >")
+	lead := c.s[c.at : end-len(text)]
 	fence := fenceOf(text)
 	switch {
 	case c.open != "" && fence != "" && strings.HasPrefix(fence, c.open) && strings.Trim(text, fence[:1]+" \t") == "":
@@ -167,7 +169,7 @@ func (c *markdownCutter) line(end int) bool {
 		if !c.take(end) {
 			return false
 		}
-		c.open = fence
+		c.open, c.lead = fence, lead
 		return c.newline(end, false)
 	case strings.HasPrefix(text, "|"):
 		return c.take(end) && c.newline(end, true)
@@ -197,7 +199,7 @@ func (c *markdownCutter) mark(table bool) {
 		room = 1
 	}
 	if c.open != "" {
-		room = len(c.open) + 1
+		room = len(c.lead) + len(c.open) + 1
 	}
 	if c.left >= room {
 		c.safe, c.fence, c.ownLine = c.at, c.open, table

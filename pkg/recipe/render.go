@@ -1,6 +1,7 @@
 package recipe
 
 import (
+	"slices"
 	"strconv"
 	"unicode/utf8"
 )
@@ -53,6 +54,7 @@ type renderer struct {
 	maxItems, maxChars int
 	first              *Page // for titles that belong to no item
 	items              []itemView
+	list               bool // a page has a list where the items come from
 	w                  formatter
 	out                []byte
 	res                Result
@@ -72,11 +74,19 @@ func (v *renderer) collect(pages []*Page) {
 			v.first = p
 		}
 		v.res.Meta.Selected += p.Items()
-		for _, item := range p.Built() {
-			if len(v.items) == limit {
-				break
+		built := p.Built()
+		if room := limit - len(v.items); len(built) > room {
+			built = built[:room]
+		}
+		v.items = slices.Grow(v.items, len(built))
+		for i, item := range built {
+			v.items = append(v.items, itemView{value: item, page: p, index: len(v.items), local: i, keyed: v.r.Shape == Entries})
+		}
+		v.list = v.list || p.IsList()
+		for _, note := range p.Warnings() {
+			if !slices.Contains(v.res.Meta.Warnings, note) {
+				v.warn(note)
 			}
-			v.items = append(v.items, itemView{value: item, page: p, index: len(v.items)})
 		}
 	}
 	v.res.Meta.Mode = v.r.Mode
@@ -296,7 +306,7 @@ func (v *renderer) plain() {
 // plainJSON is the selected value as compact JSON that a fence can hold, with
 // as many whole elements as fit into room characters, but at least one.
 func (v *renderer) plainJSON(room int) (string, int) {
-	if v.res.Meta.Selected == 1 {
+	if v.res.Meta.Selected == 1 && !v.list {
 		return cleanJSON(v.items[0].value, room), 1
 	}
 	out, left := []byte("["), room-len("[]")

@@ -2,6 +2,7 @@ package recipe
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -36,12 +37,11 @@ type templatePart struct {
 type templateSpot uint8
 
 const (
-	spotText     templateSpot = iota // running text, may have several lines
-	spotLine                         // a heading or a table row of the author: one line
-	spotURLStart                     // the first thing of a link destination, an autolink or a tag
-	spotURL                          // further inside one
-	spotCode                         // in a code span of the author
-	spotFence                        // in a fenced code block of the author
+	spotText  templateSpot = iota // running text, may have several lines
+	spotLine                      // a heading or a table row of the author: one line
+	spotURL                       // in a link destination, an autolink or a tag
+	spotCode                      // in a code span of the author
+	spotFence                     // in a fenced code block of the author
 )
 
 // A TemplateError says where a template is wrong.
@@ -155,12 +155,7 @@ func parsePlaceholder(s string) (part templatePart, offset int, message string) 
 	if bar := outsideQuotes(body, func(rest string) bool { return rest[0] == '|' }); bar >= 0 {
 		name := strings.TrimSpace(body[bar+1:])
 		at := lead + bar + 1
-		switch k := Kind(name); {
-		case renderable(k):
-			part.format = k
-		case knownLater(k):
-			return part, at, fmt.Sprintf("format %q is not in this version", name)
-		default:
+		if part.format = Kind(name); !slices.Contains(kinds[:], part.format) {
 			return part, at, fmt.Sprintf("unknown format %q", name)
 		}
 		body = strings.TrimSpace(body[:bar])
@@ -173,24 +168,6 @@ func parsePlaceholder(s string) (part templatePart, offset int, message string) 
 	return part, 0, ""
 }
 
-// renderable reports whether a format can be named in this version.
-func renderable(k Kind) bool {
-	switch k {
-	case KindText, KindNumber, KindInteger, KindDate, KindDateTime, KindBoolean, KindLink, KindCode, KindList, KindJSON:
-		return true
-	}
-	return false
-}
-
-// knownLater reports whether a format belongs to v1 and is not built yet.
-func knownLater(k Kind) bool {
-	switch k {
-	case KindCurrency, KindPercent, KindBytes, KindImage, KindHTML, KindMarkdown:
-		return true
-	}
-	return false
-}
-
 // A spotScanner follows the author's text to tell what kind of place each
 // placeholder stands in.
 type spotScanner struct {
@@ -198,7 +175,6 @@ type spotScanner struct {
 	lineStart byte   // first character of the line that is not a space; 0: none yet
 	ticks     int    // backticks that close the code span the text is in; 0: none
 	closer    byte   // what ends a link destination or a tag; 0: in none
-	empty     bool   // nothing in it yet
 	prev      byte
 }
 
@@ -230,14 +206,13 @@ func (c *spotScanner) text(s string) {
 		case c.prev == '\\':
 			b = 0 // an escaped character means nothing
 		case c.closer != 0:
-			c.empty = c.empty && b == ' '
 			if b == c.closer {
 				c.closer = 0
 			}
 		case b == '(' && c.prev == ']':
-			c.closer, c.empty = ')', true
+			c.closer = ')'
 		case b == '<' && (i+1 == len(s) || opensTag(s[i+1])):
-			c.closer, c.empty = '>', true
+			c.closer = '>'
 		}
 		c.prev = b
 	}
@@ -266,18 +241,15 @@ func opensTag(b byte) bool {
 
 // hole returns the place of a placeholder that comes now.
 func (c *spotScanner) hole() templateSpot {
-	empty := c.empty
 	if c.lineStart == 0 {
 		c.lineStart = '{'
 	}
-	c.prev, c.empty = 0, false
+	c.prev = 0
 	switch {
 	case c.fence != "":
 		return spotFence
 	case c.ticks > 0:
 		return spotCode
-	case c.closer != 0 && empty:
-		return spotURLStart
 	case c.closer != 0:
 		return spotURL
 	case c.lineStart == '|' || c.lineStart == '#':
@@ -311,3 +283,6 @@ func (t *Template) FieldLabels() []string {
 	}
 	return labels
 }
+
+// renderable reports whether a format can be named.
+func renderable(k Kind) bool { return slices.Contains(kinds[:], k) }

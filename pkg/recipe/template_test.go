@@ -41,7 +41,6 @@ func TestParseTemplateRefuses(t *testing.T) {
 		{"{{a[}}", 3, ""},
 		{"{{a..b}}", 3, ""},
 		{"{{a|money}}", 5, `unknown format "money"`},
-		{"{{a|currency}}", 5, `format "currency" is not in this version`},
 		{"{{a|}}", 5, `unknown format ""`},
 		{"{{a|date|text}}", 5, `unknown format "date|text"`},
 		{"{{field:}}", 3, "without a label"},
