@@ -73,12 +73,12 @@ func call[A any](ctx context.Context, c *Client, method, path string, body []byt
 		return nil, c.explain(ctx, limited, err, method, patience)
 	}
 	defer resp.Body.Close()
-	data, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
+	data, err := io.ReadAll(io.LimitReader(resp.Body, c.most+1))
 	if err != nil {
 		return nil, c.explain(ctx, limited, err, method, patience)
 	}
-	if len(data) > maxAnswer {
-		return nil, badAnswer("the daemon's answer is over %d MiB", maxAnswer>>20)
+	if int64(len(data)) > c.most {
+		return nil, badAnswer("the daemon's answer is over %d bytes", c.most)
 	}
 	if v := resp.Header.Get(api.HeaderVersion); v != "" {
 		v = fault.Shorten(v, 60)

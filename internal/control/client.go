@@ -41,6 +41,7 @@ type Client struct {
 	path      string
 	version   string
 	timeout   time.Duration
+	most      int64 // bytes of an answer; maxAnswer outside tests
 	transport *http.Transport
 	server    atomic.Pointer[string]
 	run       atomic.Int64 // the daemon's limit of a wrapper's call, in ns; 0: not asked yet
@@ -54,7 +55,7 @@ var _ Backend = (*Client)(nil)
 func NewClient(path string, o ClientOptions) *Client {
 	var p http.Protocols
 	p.SetHTTP1(true)
-	c := &Client{path: path, version: o.Version, timeout: o.Timeout}
+	c := &Client{path: path, version: o.Version, timeout: o.Timeout, most: maxAnswer}
 	c.transport = &http.Transport{
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			// This context is not the call's: it ends only with dialTimeout.

@@ -2,6 +2,7 @@ package control
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -25,21 +26,27 @@ func bad(field, format string, args ...any) *fault.Error {
 
 // read takes the whole request, then lifts the time limit of reading: it would
 // end a call that waits.
-func read(w http.ResponseWriter, r *http.Request, rt route) (request, error) {
+func (h *handler) read(w http.ResponseWriter, r *http.Request, rt route) (request, error) {
 	q, err := readQuery(r, rt.params)
 	if err != nil {
 		return request{}, err
 	}
+	conn := http.NewResponseController(w)
 	var body []byte
 	if rt.method == http.MethodPost {
-		if body, err = readBody(w, r, rt.limit); err != nil {
+		// A caller that sends slowly does not hold up the stop.
+		unhook := context.AfterFunc(h.ending, func() { _ = conn.SetReadDeadline(time.Unix(1, 0)) })
+		body, err = readBody(w, r, rt.limit)
+		if !unhook() && err != nil {
+			return request{}, shuttingDown()
+		}
+		if err != nil {
 			return request{}, err
 		}
 	} else if r.ContentLength != 0 {
 		return request{}, bad("body", "a GET has none")
 	}
-	// Where the writer has no connection (a test's recorder) there is no limit.
-	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
+	_ = conn.SetReadDeadline(time.Time{}) // fails only on a connection that is gone
 	return request{query: q, body: body}, nil
 }
 

@@ -274,7 +274,7 @@ func (h *handler) serve(rt route) http.HandlerFunc {
 			h.astray(w, r)
 			return
 		}
-		q, err := read(a, r, rt)
+		q, err := h.read(a, r, rt)
 		if err != nil {
 			a.fail(err)
 			return
