@@ -78,7 +78,7 @@ func (s *Store) save(w *wrapper.Wrapper, e *entry) (uint64, error) {
 		if err := put(tx, bucketNames, e.id, namePayload(digest(record), e.tool)); err != nil {
 			return err
 		}
-		return put(tx, bucketState, keyState, statePayload(rev, count))
+		return putState(tx, rev, count)
 	})
 	if err != nil {
 		return 0, err
@@ -112,7 +112,7 @@ func (s *Store) Delete(id string) (rev uint64, err error) {
 				return err
 			}
 		}
-		return put(tx, bucketState, keyState, statePayload(rev, len(s.c.ids)-1))
+		return putState(tx, rev, len(s.c.ids)-1)
 	})
 	if err != nil {
 		return 0, err
@@ -225,7 +225,7 @@ func (s *Store) flush() error {
 					return err
 				}
 			}
-			return nil
+			return putState(tx, s.c.revision, len(s.c.ids))
 		})
 	}
 	if err == nil {

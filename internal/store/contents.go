@@ -10,6 +10,8 @@ import (
 	"sync"
 	"time"
 
+	"go.etcd.io/bbolt"
+
 	"github.com/hyperbolic-gateway/hb-rest/internal/wrapper"
 )
 
@@ -24,7 +26,7 @@ const (
 // The keys of bucketState.
 const (
 	keyFormat = "format" // one byte: version of the whole file's layout
-	keyState  = "state"  // revision and number of wrappers, 8 bytes each
+	keyState  = "state"  // revision, number of wrappers, and the transaction that wrote this: 8 bytes each
 )
 
 const fileFormat = 1
@@ -135,6 +137,7 @@ type reading struct {
 	records map[string][]byte   // of the wrappers bucket, by id, as they are in the file
 	digests map[string][32]byte // of the names bucket, by id
 	faults  []string            // why the file must not be used as it is; none if it may
+	stale   bool                // with faults: this may be an earlier state than the last
 	lost    []string            // ids whose document is not in the file any more
 	unnamed []string            // ids whose entry in the names bucket is missing or damaged
 	junk    []string            // keys of the names bucket that are damaged
@@ -143,7 +146,7 @@ type reading struct {
 // read makes sense of an image. The error is errNewerFile.
 func (img *image) read() (*reading, error) {
 	r := &reading{
-		contents: newContents(), faults: slices.Clone(img.faults),
+		contents: newContents(), faults: slices.Clone(img.faults), stale: img.stale,
 		records: map[string][]byte{}, digests: map[string][32]byte{},
 	}
 	for _, name := range bucketNamesAll {
@@ -174,17 +177,25 @@ func (r *reading) state(img *image) (count uint64, whole bool, err error) {
 		return 0, false, errNewerFile
 	}
 	state, serr := img.record(bucketState, keyState)
-	if err != nil || len(format) != 1 || serr != nil || len(state) != 16 {
-		r.faults = append(r.faults, "its state record is damaged")
+	if err != nil || len(format) != 1 || serr != nil || len(state) != 24 {
+		r.faults, r.stale = append(r.faults, "its state record is damaged"), true
 		return 0, false, nil
 	}
 	r.revision = binary.BigEndian.Uint64(state)
+	if binary.BigEndian.Uint64(state[16:]) != img.txid {
+		// Every transaction writes this record. An older one means that the
+		// page at the top of the tree is an older page.
+		r.faults, r.stale = append(r.faults, "its state record is not the last one"), true
+	}
 	return binary.BigEndian.Uint64(state[8:]), true, nil
 }
 
-func statePayload(revision uint64, count int) []byte {
+// putState is part of every transaction.
+func putState(tx *bbolt.Tx, revision uint64, count int) error {
 	b := binary.BigEndian.AppendUint64(nil, revision)
-	return binary.BigEndian.AppendUint64(b, uint64(count))
+	b = binary.BigEndian.AppendUint64(b, uint64(count))
+	b = binary.BigEndian.AppendUint64(b, uint64(tx.ID()))
+	return put(tx, bucketState, keyState, b)
 }
 
 // record finds and checks one record of a small bucket.

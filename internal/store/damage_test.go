@@ -366,7 +366,7 @@ func damageMany(t *testing.T, rounds int, damage func(*rand.Rand, []byte) []byte
 		}
 		lost := 0
 		got := documents(s)
-		rolledBack := strings.Contains(s.Recovered(), "last change before the damage may be missing")
+		rolledBack := strings.Contains(s.Recovered(), "changes made last before the damage may be missing")
 		for id, doc := range docs {
 			have, listed := got[id]
 			switch {

@@ -44,6 +44,13 @@ func RewriteRecord(t *testing.T, path, bucket, key string, version byte, payload
 				return err
 			}
 		}
+		r, _, err := load(path)
+		if err != nil {
+			return err
+		}
+		if err := putState(tx, r.revision, len(r.ids)); err != nil {
+			return err
+		}
 		return tx.Bucket([]byte(bucket)).Put([]byte(key), record)
 	})
 	if err != nil {

@@ -283,7 +283,7 @@ func fill(tx *bbolt.Tx, c *contents, records map[string][]byte, digests map[stri
 	if err := put(tx, bucketState, keyFormat, []byte{fileFormat}); err != nil {
 		return err
 	}
-	if err := put(tx, bucketState, keyState, statePayload(c.revision, len(c.ids))); err != nil {
+	if err := putState(tx, c.revision, len(c.ids)); err != nil {
 		return err
 	}
 	for _, id := range c.ids {
@@ -340,7 +340,7 @@ func repair(db *bbolt.DB, r *reading, o Options) {
 					return err
 				}
 			}
-			return nil
+			return putState(tx, r.revision, len(r.ids))
 		})
 	})
 	o.Log.Info("store: damaged tool names written again", "count", len(r.unnamed), "error", err)
@@ -407,14 +407,19 @@ func sentence(path, kept string, r *reading) string {
 	case len(r.ids) == 0:
 		return s + ", which is empty: no wrapper could be read"
 	case len(bad) == 0:
-		return fmt.Sprintf("%s with all %d wrappers that it names", s, len(r.ids))
+		s = fmt.Sprintf("%s with all %d wrappers that it names", s, len(r.ids))
+	default:
+		const shown = 10
+		list := strings.Join(bad[:min(len(bad), shown)], ", ")
+		if len(bad) > shown {
+			list += fmt.Sprintf(" and %d more", len(bad)-shown)
+		}
+		s = fmt.Sprintf("%s with %d of %d wrappers; not readable: %s", s, len(r.ids)-len(bad), len(r.ids), list)
 	}
-	const shown = 10
-	list := strings.Join(bad[:min(len(bad), shown)], ", ")
-	if len(bad) > shown {
-		list += fmt.Sprintf(" and %d more", len(bad)-shown)
+	if r.stale {
+		s += "; changes made last before the damage may be missing"
 	}
-	return fmt.Sprintf("%s with %d of %d wrappers; not readable: %s", s, len(r.ids)-len(bad), len(r.ids), list)
+	return s
 }
 
 // unknown collects the whole records of buckets that this version does not know.

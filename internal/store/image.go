@@ -50,6 +50,7 @@ type image struct {
 	txid    uint64            // of the root description that counts
 	buckets map[string][]pair // top-level buckets in key order
 	faults  []string          // what is wrong with the file's structure; none if bbolt may have it
+	stale   bool              // with faults: there may have been a later transaction
 }
 
 // errNewerBolt is a sound file in a later format of bbolt.
@@ -168,7 +169,8 @@ func (s *scan) roots() (*meta, error) {
 		return nil, nil
 	}
 	if !other.usable && !olderThan(*other, root.txid) {
-		s.fault("the newest root page cannot be read, so that the last change before the damage may be missing")
+		s.fault("the newest root page cannot be read")
+		s.img.stale = true
 	}
 	return root, nil
 }
