@@ -26,11 +26,11 @@ func (s *Server) list(ctx context.Context, a *arguments) (*answer, error) {
 			return nil, badArgument("limit", "limit must be a whole number from 1 to 1000, not %d", n)
 		}
 	}
-	m, err := s.client.Manifest(ctx, 0)
+	m, err := s.manifest(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return textAnswer(presentList(m.Wrappers, query, n)), nil
+	return textAnswer(presentList(m.Wrappers, s.marks(m), query, n)), nil
 }
 
 func (s *Server) get(ctx context.Context, a *arguments) (*answer, error) {
@@ -93,7 +93,7 @@ func (s *Server) save(ctx context.Context, a *arguments, action, done string) (*
 	if err != nil {
 		return nil, err
 	}
-	return textAnswer(presentSaved(r, done)), nil
+	return textAnswer(presentSaved(r, done, s.toolNote(s.changed(ctx, r, wantsTool(r.Wrapper)), r))), nil
 }
 
 func (s *Server) remove(ctx context.Context, a *arguments) (*answer, error) {
@@ -105,6 +105,7 @@ func (s *Server) remove(ctx context.Context, a *arguments) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
+	s.changed(ctx, r, false)
 	return textAnswer(presentDeleted(r)), nil
 }
 
@@ -162,11 +163,17 @@ func (s *Server) test(ctx context.Context, a *arguments) (*answer, error) {
 }
 
 func (s *Server) reload(ctx context.Context, _ *arguments) (*answer, error) {
-	m, err := s.client.Manifest(ctx, 0)
+	m, err := s.manifest(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return textAnswer(presentReload(m)), nil
+	return textAnswer(presentReload(m, s.marks(m))), nil
+}
+
+// wantsTool reads exposeAsTool of a stored document.
+func wantsTool(doc json.RawMessage) bool {
+	var w struct{ ExposeAsTool bool }
+	return json.Unmarshal(doc, &w) == nil && w.ExposeAsTool
 }
 
 // sample is any JSON value, as it came. An empty string is how some models

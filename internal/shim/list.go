@@ -2,6 +2,7 @@ package shim
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/hyperbolic-gateway/hb-rest/internal/api"
@@ -14,8 +15,8 @@ const maxAbout = 120
 
 // presentList is one line for each wrapper that matches query:
 //
-//	id - what it does - METHOD host - needs a, b - secret NAME - verified 2026-11-30
-func presentList(all []api.ManifestEntry, query string, limit int) string {
+//	id - what it does - METHOD host - needs a, b - secret NAME - tool NAME - verified 2026-11-30
+func presentList(all []api.ManifestEntry, marks map[string]mark, query string, limit int) string {
 	if len(all) == 0 {
 		return "No wrappers are saved. Make one: wrap_derive, then wrap_create."
 	}
@@ -27,7 +28,7 @@ func presentList(all []api.ManifestEntry, query string, limit int) string {
 			continue
 		}
 		if matched++; len(lines) < limit {
-			lines = append(lines, listLine(e))
+			lines = append(lines, listLine(e, marks[e.ID]))
 		}
 	}
 	if matched == 0 {
@@ -48,7 +49,7 @@ func matches(e api.ManifestEntry, query string) bool {
 	return false
 }
 
-func listLine(e api.ManifestEntry) string {
+func listLine(e api.ManifestEntry, tool mark) string {
 	if e.Damaged != "" {
 		return fmt.Sprintf("%s - DAMAGED, cannot run: %s", e.ID, fault.Shorten(e.Damaged, maxAbout))
 	}
@@ -74,6 +75,9 @@ func listLine(e api.ManifestEntry) string {
 	}
 	if e.Secret != "" {
 		parts = append(parts, "secret "+e.Secret)
+	}
+	if t := tool.String(); t != "" {
+		parts = append(parts, t)
 	}
 	return strings.Join(append(parts, verified(e.Verified)), " - ")
 }
@@ -102,19 +106,56 @@ func presentSecrets(l *api.SecretList) string {
 	return strings.Join(lines, "\n")
 }
 
-func presentReload(m *api.Manifest) string {
+func presentReload(m *api.Manifest, marks map[string]mark) string {
 	damaged := 0
 	for _, e := range m.Wrappers {
 		if e.Damaged != "" {
 			damaged++
 		}
 	}
-	s := fmt.Sprintf("Revision %d: %d wrappers", m.Revision, len(m.Wrappers))
-	if len(m.Wrappers) == 1 {
-		s = fmt.Sprintf("Revision %d: 1 wrapper", m.Revision)
+	s := fmt.Sprintf("Revision %d: %s", m.Revision, count(len(m.Wrappers), "wrapper"))
+	states := map[toolState]int{}
+	for _, t := range marks {
+		states[t.state]++
+	}
+	if n := states[shown]; n > 0 {
+		s += ", " + count(n, "tool")
+	}
+	if n := states[overCap]; n > 0 {
+		s += fmt.Sprintf(", %d over the cap of tools", n)
+	}
+	if n := states[quarantined]; n > 0 {
+		s += fmt.Sprintf(", %d quarantined as tools (wrap_list says why)", n)
 	}
 	if damaged > 0 {
 		s += fmt.Sprintf(", %d damaged (wrap_list names them)", damaged)
 	}
 	return s + "."
+}
+
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// toolNote is what the answer to a save says about the wrapper as a tool; empty
+// when it is none.
+func (s *Server) toolNote(t mark, r *api.ChangeResult) string {
+	switch t.state {
+	case shown:
+		return "tool: " + t.name + " (clients that do not refresh their tool list: call it with wrap_run)"
+	case overCap:
+		return fmt.Sprintf("warning: TOOL_OVER_CAP: not in the tool list, which has its %s already (call it with wrap_run; a person can raise its priority or HB_WRAP_MAX_TOOLS)",
+			count(s.tools.limit, "generated tool"))
+	case quarantined:
+		if slices.ContainsFunc(r.Warnings, func(w api.Warning) bool { return w.Code == "TOOL_QUARANTINED" }) {
+			return "" // the daemon has said it
+		}
+		return "warning: TOOL_QUARANTINED: not in the tool list: " + t.reason + " (call it with wrap_run)"
+	case disabled:
+		return "warning: TOOLS_DISABLED: no wrapper is a tool of its own here, HB_WRAP_MAX_TOOLS is 0 (call it with wrap_run)"
+	}
+	return ""
 }

@@ -36,11 +36,11 @@ func TestPresentList(t *testing.T) {
 		"no match":       {"zebra", 100, []string{`None of 4 wrappers has "zebra" in its id, name, description or host.`}},
 	}
 	for name, tt := range tests {
-		if d := cmp.Diff(strings.Join(tt.want, "\n"), presentList(someWrappers, tt.query, tt.limit)); d != "" {
+		if d := cmp.Diff(strings.Join(tt.want, "\n"), presentList(someWrappers, nil, tt.query, tt.limit)); d != "" {
 			t.Errorf("%s: %s", name, d)
 		}
 	}
-	if got, want := presentList(nil, "", 100), "No wrappers are saved. Make one: wrap_derive, then wrap_create."; got != want {
+	if got, want := presentList(nil, nil, "", 100), "No wrappers are saved. Make one: wrap_derive, then wrap_create."; got != want {
 		t.Errorf("empty: %q", got)
 	}
 }
@@ -65,7 +65,7 @@ func TestPresentSecrets(t *testing.T) {
 }
 
 func TestPresentReload(t *testing.T) {
-	if got, want := presentReload(&api.Manifest{Revision: 9, Wrappers: someWrappers}), "Revision 9: 4 wrappers, 1 damaged (wrap_list names them)."; got != want {
+	if got, want := presentReload(&api.Manifest{Revision: 9, Wrappers: someWrappers}, nil), "Revision 9: 4 wrappers, 1 damaged (wrap_list names them)."; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

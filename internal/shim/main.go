@@ -40,6 +40,7 @@ Environment:
   HB_WRAP_TOKEN_FILE   the daemon's token file; "hbrestd status" prints it
   HB_WRAP_HOME         where to look for it when HB_WRAP_TOKEN_FILE is not set
   HB_WRAP_URL          the daemon's address (http://127.0.0.1:4111)
+  HB_WRAP_MAX_TOOLS    how many wrappers may be tools of their own (40, at most 200; 0: none)
   HB_WRAP_TIMEOUT_MS   the longest wait for one answer of the daemon (55000)
   HB_MCP_LOG=0         write no log file
 `
@@ -76,7 +77,7 @@ func Main(ctx context.Context, args []string, env config.Env, stdin io.Reader, s
 		URL: cfg.URL, TokenFiles: cfg.TokenCandidates, Version: Version(), Timeout: cfg.Timeout, Log: log,
 	})
 	defer bridge.Close()
-	server := New(Options{Client: bridge, Version: Version(), Log: log})
+	server := New(Options{Client: bridge, Version: Version(), MaxTools: cfg.MaxTools, Log: log})
 	return serve(ctx, server, NewStdio(stdin, stdout), log)
 }
 

@@ -264,11 +264,14 @@ func presentDerived(r *api.DeriveResult) string {
 	return b.String()
 }
 
-func presentSaved(r *api.ChangeResult, done string) string {
+func presentSaved(r *api.ChangeResult, done, tool string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s (revision %d).\n", done, r.ID, r.Revision)
 	for _, w := range r.Warnings {
 		b.WriteString(warning(w) + "\n")
+	}
+	if tool != "" {
+		b.WriteString(tool + "\n")
 	}
 	fmt.Fprintf(&b, "Next: wrap_test {\"id\":%q,\"args\":{...}} shows the exact request, wrap_run sends it.", r.ID)
 	return b.String()

@@ -1,7 +1,8 @@
 // Package shim is the MCP server that clients start as hb-rest: ten tools over
-// standard input and output, each one request to the daemon's bridge.
+// standard input and output, each one request to the daemon's bridge, and a
+// tool for each wrapper that wants to be one.
 //
-// It keeps no state and knows no rules: documents, arguments and records pass
+// It keeps no state but the tool list and knows no rules: documents, arguments and records pass
 // through as raw JSON, and the daemon judges them. It never sees the value of a
 // credential, never runs a program, and never writes anything but protocol to
 // standard output. Start with [New]; [Main] is the program.
@@ -9,6 +10,7 @@ package shim
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -28,8 +30,11 @@ import (
 // Options of a Server. Client and Version are required.
 type Options struct {
 	Client  *client.Client
-	Version string       // shown to clients
-	Log     *slog.Logger // nil: nothing is logged; never gets arguments or results
+	Version string // shown to clients
+	// MaxTools is how many wrappers may be tools of their own; 0: none, and no
+	// call is ever made for them.
+	MaxTools int
+	Log      *slog.Logger // nil: nothing is logged; never gets arguments or results
 }
 
 // A Server answers one MCP client. It works without a daemon: then each call
@@ -38,6 +43,7 @@ type Server struct {
 	client *client.Client
 	log    *slog.Logger
 	mcp    *mcp.Server
+	tools  *toolSet // the generated ones
 
 	mu   sync.Mutex // guards skew
 	skew string     // what was last said about the daemon's version
@@ -48,7 +54,7 @@ func New(o Options) *Server {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &Server{client: o.Client, log: o.Log}
+	s := &Server{client: o.Client, log: o.Log, tools: newToolSet(max(o.MaxTools, 0))}
 	s.mcp = mcp.NewServer(&mcp.Implementation{Name: "hb-rest", Title: "REST wrappers", Version: o.Version}, &mcp.ServerOptions{
 		Instructions: instructions,
 		Logger:       slog.New(problems{o.Log.Handler()}),
@@ -61,50 +67,63 @@ func New(o Options) *Server {
 	for _, t := range metaTools() {
 		s.mcp.AddTool(t.definition(), s.handler(t))
 	}
-	s.mcp.AddReceivingMiddleware(s.recoverPanics)
+	if s.tools.limit > 0 {
+		s.mcp.AddReceivingMiddleware(s.following)
+		s.mcp.AddSendingMiddleware(s.telling)
+	}
+	s.mcp.AddReceivingMiddleware(s.recoverPanics) // last, so that it is around the others
 	return s
 }
 
 // Run serves one session over t until the client closes its side, which is no
-// error, or ctx ends.
+// error, or ctx ends. It can be called once.
 func (s *Server) Run(ctx context.Context, t mcp.Transport) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop() // and with it the call that waits for changes
+	if s.tools.limit > 0 {
+		go s.follow(ctx)
+	}
 	return s.mcp.Run(ctx, t)
 }
 
-// handler makes the SDK's handler of a tool. It never returns an error: that
-// would reach the client as a protocol error, which the model may never see.
+// handler makes the SDK's handler of a meta-tool.
 func (s *Server) handler(t *metaTool) mcp.ToolHandler {
-	return func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		start := time.Now()
-		result, code := s.answer(ctx, t, req)
-		s.log.Info("call", "tool", t.name, "code", code, "ms", time.Since(start).Milliseconds())
-		return result, nil
-	}
+	return s.logged(t.name, t.known(), func(ctx context.Context, raw json.RawMessage) (*answer, error) {
+		args, err := parseArguments(t, raw)
+		if err != nil {
+			return nil, err
+		}
+		return t.call(s, ctx, args)
+	})
 }
 
-func (s *Server) answer(ctx context.Context, t *metaTool, req *mcp.CallToolRequest) (*mcp.CallToolResult, fault.Code) {
-	code := fault.Code("OK")
-	args, err := parseArguments(t, req.Params.Arguments)
-	var a *answer
-	if err == nil {
-		a, err = t.call(s, ctx, args)
-	}
-	if err != nil {
-		e := fault.From(err)
-		if e.LogID != "" {
-			s.log.Error("internal fault", "id", e.LogID, "cause", e.Unwrap())
+// logged makes the SDK's handler of a tool; known is the hint of a refused
+// argument. It never returns an error: that would reach the client as a
+// protocol error, which the model may never see.
+func (s *Server) logged(name, known string, call func(context.Context, json.RawMessage) (*answer, error)) mcp.ToolHandler {
+	return func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		start := time.Now()
+		code := fault.Code("OK")
+		a, err := call(ctx, req.Params.Arguments)
+		if err != nil {
+			e := fault.From(err)
+			if e.LogID != "" {
+				s.log.Error("internal fault", "id", e.LogID, "cause", e.Unwrap())
+			}
+			a, code = failure(inToolWords(e, known)), e.Code
 		}
-		a, code = failure(inToolWords(e, t)), e.Code
+		if skew := s.newSkew(); skew != "" {
+			a.notes = append(a.notes, "warning: "+skew)
+		}
+		s.noticed(err == nil)
+		s.log.Info("call", "tool", name, "code", code, "ms", time.Since(start).Milliseconds())
+		return a.result(), nil
 	}
-	if skew := s.newSkew(); skew != "" {
-		a.notes = append(a.notes, "warning: "+skew)
-	}
-	return a.result(), code
 }
 
 // inToolWords names an argument as the agent knows it: the bridge calls the
 // members of a call body.NAME and points to the page about its routes.
-func inToolWords(e *fault.Error, t *metaTool) *fault.Error {
+func inToolWords(e *fault.Error, known string) *fault.Error {
 	const body = "body."
 	if !strings.HasPrefix(e.Field, body) {
 		return e
@@ -117,8 +136,8 @@ func inToolWords(e *fault.Error, t *metaTool) *fault.Error {
 		d.Field = strings.TrimPrefix(d.Field, body)
 		named.Details = append(named.Details, d)
 	}
-	if e.Code == "BAD_REQUEST" {
-		named.Hint = t.known()
+	if e.Code == "BAD_REQUEST" && known != "" {
+		named.Hint = known
 	}
 	return &named
 }

@@ -1,0 +1,351 @@
+package shim
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/hyperbolic-gateway/hb-rest/internal/api"
+)
+
+// The tool list follows the daemon's manifest. A change that was made through
+// this process is followed before its answer goes out; one background call
+// waits for the changes of others. Only differences reach the SDK, because it
+// tells the client of a change even when a tool was replaced by its equal.
+
+// A pace is how fast the list follows. Tests have their own.
+type pace struct {
+	firstList time.Duration // the longest that tools/list waits for the first manifest
+	settle    time.Duration // quiet time after a change of others: one notice for a burst
+	settles   int           // the most of them, for a burst that does not end
+	retry     time.Duration // pause after a failure; doubled up to retryMax
+	retryMax  time.Duration
+}
+
+var usualPace = pace{
+	firstList: 200 * time.Millisecond,
+	settle:    100 * time.Millisecond, settles: 10,
+	retry: time.Second, retryMax: 30 * time.Second,
+}
+
+// syncTime is how long the answer of a change may wait for the new list.
+const syncTime = 5 * time.Second
+
+// A toolSet is the generated tools that are registered, and why others are not.
+type toolSet struct {
+	limit int // the most tools; 0: none, and nothing is ever fetched for them
+	pace  pace
+
+	begin     chan struct{} // closed by the first message of the session
+	beginOnce sync.Once
+	first     chan struct{} // closed when the first manifest is there, or cannot be had
+	firstOnce sync.Once
+	news      chan struct{} // ends a pause of follow early
+	away      atomic.Bool   // follow has not reached the daemon
+
+	mu       sync.Mutex        // guards the rest, and that changes come one after the other
+	revision uint64            // of the manifest that is registered
+	applied  uint64            // counts manifests that were registered
+	tools    map[string]string // the line of each registered tool, by name
+	wants    map[string]bool   // ids that want to be tools
+	refused  map[string]string // why the SDK does not take a line
+	changes  uint64            // counts changes of tools
+	listed   uint64            // changes when the client last asked for the list
+	asked    bool              // it has asked at all
+}
+
+func newToolSet(limit int) *toolSet {
+	return &toolSet{limit: limit, pace: usualPace, begin: make(chan struct{}), first: make(chan struct{}), news: make(chan struct{}, 1),
+		tools: map[string]string{}, wants: map[string]bool{}, refused: map[string]string{}}
+}
+
+// manifest fetches the list of wrappers and lets the tools follow it.
+func (s *Server) manifest(ctx context.Context) (*api.Manifest, error) {
+	m, mark, err := s.fetch(ctx, 0)
+	if err == nil {
+		s.apply(m, mark)
+	}
+	return m, err
+}
+
+// fetch asks for a manifest; before is for apply.
+func (s *Server) fetch(ctx context.Context, after uint64) (m *api.Manifest, before uint64, err error) {
+	t := s.tools
+	t.mu.Lock()
+	before = t.applied
+	t.mu.Unlock()
+	m, err = s.client.Manifest(ctx, after)
+	return m, before, err
+}
+
+// apply registers what m asks for that is not registered yet and removes the
+// rest. A manifest that was asked for before the last one was applied, and is
+// no newer, is old news. A lower revision alone is not: the store may have been
+// restored.
+func (s *Server) apply(m *api.Manifest, before uint64) {
+	t := s.tools
+	if t.limit == 0 {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if before != t.applied && m.Revision <= t.revision {
+		return
+	}
+	t.applied++
+	t.revision = m.Revision
+	tools, marks := chooseTools(m.Wrappers, t.limit, t.refused)
+	clear(t.wants)
+	for id := range marks {
+		t.wants[id] = true
+	}
+	keep := make(map[string]bool, len(tools))
+	for _, g := range tools {
+		keep[g.definition.Name] = true
+	}
+	var gone []string
+	for name := range t.tools {
+		if !keep[name] {
+			gone = append(gone, name)
+			delete(t.tools, name)
+		}
+	}
+	changed := len(gone) > 0
+	for _, g := range tools {
+		name := g.definition.Name
+		if t.tools[name] == g.line {
+			continue
+		}
+		changed = true
+		if err := s.addTool(g); err != nil {
+			s.log.Error("a tool was refused", "tool", name, "err", err)
+			t.refused[g.line] = "hb-rest cannot show it"
+			gone = append(gone, name) // an older one of this name
+			delete(t.tools, name)
+			continue
+		}
+		t.tools[name] = g.line
+	}
+	if len(gone) > 0 {
+		s.mcp.RemoveTools(gone...)
+	}
+	if changed {
+		t.changes++
+	}
+}
+
+// addTool registers a tool. The SDK panics on schemas that it does not like;
+// all known ones were refused before.
+func (s *Server) addTool(g *generatedTool) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic in AddTool: %s", panicKind(p))
+		}
+	}()
+	s.mcp.AddTool(g.definition, s.generatedHandler(g))
+	return nil
+}
+
+// marks says of each wrapper of m that wants to be a tool what became of that.
+func (s *Server) marks(m *api.Manifest) map[string]mark {
+	t := s.tools
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	_, marks := chooseTools(m.Wrappers, t.limit, t.refused)
+	return marks
+}
+
+// changed lets the tools follow a change that was made through this process
+// and returns the mark of the wrapper. wants is whether it wants to be a tool.
+// The change is done, so a failure here is not the call's: the list follows
+// later.
+func (s *Server) changed(ctx context.Context, r *api.ChangeResult, wants bool) mark {
+	t := s.tools
+	switch {
+	case t.limit == 0 && wants:
+		return mark{state: disabled}
+	case t.limit == 0:
+		return mark{}
+	}
+	t.mu.Lock()
+	same := !wants && !t.wants[r.ID] && t.applied > 0 && r.Revision == t.revision+1
+	if same {
+		t.revision = r.Revision // no tool comes or goes: nothing to fetch
+	}
+	t.mu.Unlock()
+	if same {
+		return mark{}
+	}
+	ctx, cancel := context.WithTimeout(ctx, syncTime)
+	defer cancel()
+	m, err := s.manifest(ctx)
+	if err != nil {
+		s.log.Warn("the tool list follows later", "err", err)
+		t.wake()
+		return mark{}
+	}
+	return s.marks(m)[r.ID]
+}
+
+// noticed looks at what the last answer told in passing.
+func (s *Server) noticed(reached bool) {
+	t := s.tools
+	if t.limit == 0 {
+		return
+	}
+	if s.client.Revision() > t.known() || reached && t.away.Load() {
+		t.wake()
+	}
+}
+
+// known is the revision that is registered.
+func (t *toolSet) known() uint64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.revision
+}
+
+// wake ends a pause of follow.
+func (t *toolSet) wake() {
+	select {
+	case t.news <- struct{}{}:
+	default:
+	}
+}
+
+// follow keeps the tools as the daemon has them until ctx ends.
+func (s *Server) follow(ctx context.Context) {
+	t := s.tools
+	select {
+	case <-t.begin:
+	case <-ctx.Done():
+		return
+	}
+	pause := t.pace.retry
+	for ctx.Err() == nil {
+		known, start := t.known(), time.Now()
+		m, before, err := s.fetch(ctx, known)
+		if err == nil && known > 0 && m.Revision > t.known() { // not a change of our own
+			m, before = s.settled(ctx, m, before)
+		}
+		if err == nil {
+			s.apply(m, before)
+		}
+		t.firstOnce.Do(func() { close(t.first) })
+		if ctx.Err() != nil {
+			return
+		}
+		if away := err != nil; away != t.away.Swap(away) {
+			if away {
+				s.log.Warn("the daemon is away; tools stay as they are", "err", err)
+			} else {
+				s.log.Info("the daemon is back")
+			}
+		}
+		// A daemon that answers at once without news does not know how to wait.
+		if err == nil && (m.Revision != known || time.Since(start) >= t.pace.retry) {
+			pause = t.pace.retry
+			continue
+		}
+		if err == nil && m.Revision == 0 {
+			pause = t.pace.retry // an empty store: there is no revision to wait behind
+		}
+		if woken := t.pauseFor(ctx, pause); woken {
+			pause = t.pace.retry
+			continue
+		}
+		pause = min(2*pause, t.pace.retryMax)
+	}
+}
+
+// pauseFor waits and reports whether news ended it early.
+func (t *toolSet) pauseFor(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	case <-t.news:
+		return true
+	}
+	return false
+}
+
+// settled waits until a burst of changes is over, so that the client is told
+// once.
+func (s *Server) settled(ctx context.Context, m *api.Manifest, before uint64) (*api.Manifest, uint64) {
+	for range s.tools.pace.settles {
+		timer := time.NewTimer(s.tools.pace.settle)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return m, before
+		}
+		st, err := s.client.Status(ctx) // small, unlike the manifest
+		if err != nil || st.Revision == m.Revision {
+			break
+		}
+		newer, since, err := s.fetch(ctx, 0)
+		if err != nil {
+			break
+		}
+		m, before = newer, since
+	}
+	return m, before
+}
+
+// ready waits for the first manifest, for a moment: a client asks for its list
+// right after initialize, and some never ask again.
+func (t *toolSet) ready(ctx context.Context) {
+	timer := time.NewTimer(t.pace.firstList)
+	defer timer.Stop()
+	select {
+	case <-t.first:
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+// following is the middleware of messages that arrive: the first one starts
+// following, and a list, or a call of a tool that may be about to come, waits
+// for the first manifest.
+func (s *Server) following(next mcp.MethodHandler) mcp.MethodHandler {
+	t, reserved := s.tools, reservedNames()
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		t.beginOnce.Do(func() { close(t.begin) })
+		switch method {
+		case "tools/list":
+			t.ready(ctx)
+			t.mu.Lock()
+			t.asked, t.listed = true, t.changes // before the list is made: then a change in between is told
+			t.mu.Unlock()
+		case "tools/call":
+			if p, ok := req.GetParams().(*mcp.CallToolParamsRaw); ok && !reserved[p.Name] {
+				t.ready(ctx)
+			}
+		}
+		return next(ctx, method, req)
+	}
+}
+
+// telling is the middleware of messages that leave: it drops the notice of a
+// change to a client that has not seen the list as it was before.
+func (s *Server) telling(next mcp.MethodHandler) mcp.MethodHandler {
+	t := s.tools
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		if method == "notifications/tools/list_changed" {
+			t.mu.Lock()
+			current := !t.asked || t.listed == t.changes
+			t.mu.Unlock()
+			if current {
+				return nil, nil
+			}
+		}
+		return next(ctx, method, req)
+	}
+}
