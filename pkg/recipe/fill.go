@@ -78,7 +78,7 @@ func (t *Template) seam(dst []byte, start, at, i int) []byte {
 }
 
 // joinSafely escapes the byte before dst[at] or that byte itself where the two
-// would act together. value says that dst[at:] is a value and not the author's.
+// would act together, and sets code spans apart. value says that dst[at:] is a value and not the author's.
 func joinSafely(dst []byte, start, at int, value bool) []byte {
 	before := dst[at-1]
 	if escaped(dst[start:], at-1-start) {
@@ -89,6 +89,8 @@ func joinSafely(dst []byte, start, at int, value bool) []byte {
 		at--
 	case value && before == ']' && (dst[at] == '(' || dst[at] == ':'):
 	case value && before == '\\':
+	case before == '`' && dst[at] == '`':
+		return slices.Insert(dst, at, ' ') // two code spans; no escape counts beside them
 	default:
 		return dst
 	}
@@ -133,6 +135,14 @@ func (w *formatter) appendHole(dst []byte, p *templatePart, it *itemView, fields
 		return w.appendValue(dst, v, format, it, pl)
 	}
 	pl.raw, pl.multi, pl.target = true, p.spot == spotFence, p.spot == spotURL
+	if url, ok := v.(string); ok && pl.target && isAddress(format.Kind) && format.Prefix == "" && format.Suffix == "" {
+		if len(url) > 2*maxLinkURL {
+			return dst // a part of an address leads elsewhere
+		}
+		if url = strings.Trim(url, " \t\r\n"); url != "" {
+			return appendTarget(dst, url)
+		}
+	}
 	from := len(dst)
 	dst = w.appendValue(dst, v, format, it, pl)
 	text := string(dst[from:])
@@ -146,26 +156,33 @@ func (w *formatter) appendHole(dst []byte, p *templatePart, it *itemView, fields
 			text = strings.ReplaceAll(strings.ReplaceAll(text, `\|`, "|"), "|", `\|`)
 		}
 	case spotURL:
-		if !schemeDecided(dst) && (!opensTarget(dst) || !linkable(text)) {
-			// No scheme of the server's choice, however it is spelled.
-			text = strings.NewReplacer(":", "%3A", "&", "%26").Replace(text)
-		}
-		return appendURL(dst, text)
+		return appendTarget(dst, text)
 	}
 	return append(dst, text...)
 }
 
-// target is the link destination or attribute that dst ends in.
-func target(dst []byte) []byte {
-	return dst[bytes.LastIndexAny(dst, "(<\"'= \t\n")+1:]
+// isAddress reports whether a text of the format is an address as it is.
+func isAddress(k Kind) bool {
+	return k == KindAuto || k == KindText || k == KindLink || k == KindImage
 }
 
-// opensTarget reports whether nothing of the destination is there yet.
-func opensTarget(dst []byte) bool { return len(target(dst)) == 0 }
-
-// schemeDecided reports whether the destination has a scheme or can no longer
-// get one.
-func schemeDecided(dst []byte) bool { return bytes.ContainsAny(target(dst), ":/?#") }
+// appendTarget writes text into the link destination, the autolink or the
+// attribute that dst ends in. A scheme can come from a value only where it is
+// one that links may have, however many values spell it.
+func appendTarget(dst []byte, text string) []byte {
+	from := bytes.LastIndexAny(dst, "(<\"'= \t\n") + 1
+	there := dst[from:]
+	autolink := from > 0 && dst[from-1] == '<' && (from == 1 || dst[from-2] != '(')
+	if autolink && len(there) == 0 && !linkable(text) {
+		// What is no address would be a tag.
+		dst = slices.Insert(dst, from-1, '\\')
+		return appendText(dst, clean(text, false), "", false, len(dst))
+	}
+	if !bytes.ContainsAny(there, ":/?#") && (len(there) > 0 || !linkable(text)) {
+		text = strings.NewReplacer(":", "%3A", "&", "%26").Replace(text)
+	}
+	return appendURL(dst, text, autolink)
+}
 
 func fieldNamed(fields []Field, label string) *Field {
 	for i := range fields {

@@ -213,7 +213,7 @@ func appendPiece(dst []byte, p piece, pl place) []byte {
 		dst = append(dst, '[')
 		dst = appendText(dst, p.text, "", false, pl.base)
 		dst = append(dst, "]("...)
-		return append(appendURL(dst, p.url), ')')
+		return append(appendURL(dst, p.url, false), ')')
 	}
 	return appendText(dst, p.text, pl.indent, pl.start, pl.base)
 }

@@ -371,8 +371,10 @@ func linkable(u string) bool {
 
 // appendURL writes u so that it cannot leave a link destination, an autolink
 // or an attribute: everything that could end one, and everything that cannot
-// be seen, is percent-escaped.
-func appendURL(dst []byte, u string) []byte {
+// be seen, is percent-escaped. What reads as a character reference is written
+// as one reference to "&" and a text, unless literal says that references mean
+// nothing there.
+func appendURL(dst []byte, u string, literal bool) []byte {
 	const hex = "0123456789ABCDEF"
 	for i := 0; i < len(u); {
 		r, n := utf8.DecodeRuneInString(u[i:])
@@ -380,10 +382,9 @@ func appendURL(dst []byte, u string) []byte {
 			r >= utf8.RuneSelf && (isHidden(r) || isLineBreak(r) || unicode.IsSpace(r) || !unicode.IsGraphic(r)) ||
 			r == utf8.RuneError && n == 1
 		if !hide {
-			if r == '&' && isEntity(u[i:]) {
-				dst = append(dst, '\\')
+			if dst = append(dst, u[i:i+n]...); r == '&' && !literal && isEntity(u[i:]) {
+				dst = append(dst, "amp;"...)
 			}
-			dst = append(dst, u[i:i+n]...)
 			i += n
 			continue
 		}

@@ -184,10 +184,10 @@ func TestAppendURL(t *testing.T) {
 		{"https://example.com/`\\\"'", "https://example.com/%60%5C%22%27"},
 		{"https://example.com/é", "https://example.com/é"},
 		{"https://example.com/\u202e\u00a0\u2028", "https://example.com/%E2%80%AE%C2%A0%E2%80%A8"},
-		{"https://example.com/?a&copy;", `https://example.com/?a\&copy;`},
+		{"https://example.com/?a&copy;", "https://example.com/?a&amp;copy;"},
 		{"https://example.com/\xff", "https://example.com/%FF"},
 	} {
-		if got := string(appendURL(nil, c.in)); got != c.want {
+		if got := string(appendURL(nil, c.in, false)); got != c.want {
 			t.Errorf("%q became %q, want %q", c.in, got, c.want)
 		}
 	}

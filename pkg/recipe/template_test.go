@@ -95,7 +95,7 @@ func TestTemplateRender(t *testing.T) {
 		{"[t]({{url}})", "[t](https://e.com/a%28b%29)"},
 		{"[t]({{js}})", "[t](javascript%3Aalert%281%29)"},
 		{"[t](https://e.com/{{paren}})", "[t](https://e.com/a%29%20![x]%28http://evil.example)"},
-		{"<{{js}}>", "<javascript%3Aalert%281%29>"},
+		{"<{{js}}>", `\<javascript:alert(1)>`},
 		{`<a title="{{quote}}">`, `<a title="%22%3E%3Cimg%20src=x%20onerror=alert%281%29%3E">`},
 		{"`{{ticks}}`", "`a'b '''c`"},
 		{"```json\n{{ticks}}\n{{o}}\n```\n{{title}}", "```json\na`b '''c\n{\"k\":\"a`b\"}\n```\nA \\*b\\* {{c}} #"},
