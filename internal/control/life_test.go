@@ -260,24 +260,29 @@ func TestManyClients(t *testing.T) {
 func TestSilentConnectionsEnd(t *testing.T) {
 	t.Parallel()
 	s := serve(t, &fake{})
+	var wg sync.WaitGroup
 	for _, said := range []string{"", "GET /control/status HTTP/1.1\r\nHost: hb"} {
-		conn, err := net.Dial("unix", s.path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer conn.Close()
-		if _, err := io.WriteString(conn, said); err != nil {
-			t.Fatal(err)
-		}
-		began := time.Now()
-		_ = conn.SetReadDeadline(began.Add(patience))
-		if _, err := io.Copy(io.Discard, conn); err != nil {
-			t.Fatal(err)
-		}
-		if took := time.Since(began); took < 4*time.Second || took > 8*time.Second {
-			t.Errorf("%q: closed after %v, want 5 s", said, took)
-		}
+		wg.Go(func() {
+			conn, err := net.Dial("unix", s.path)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer conn.Close()
+			began := time.Now()
+			_ = conn.SetReadDeadline(began.Add(patience))
+			if _, err := io.WriteString(conn, said); err != nil {
+				t.Error(err)
+			}
+			if _, err := io.Copy(io.Discard, conn); err != nil {
+				t.Error(err)
+			}
+			if took := time.Since(began); took < 4*time.Second || took > 8*time.Second {
+				t.Errorf("%q: closed after %v, want 5 s", said, took)
+			}
+		})
 	}
+	wg.Wait()
 }
 
 // Nothing is left behind by any of it.
