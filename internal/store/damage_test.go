@@ -90,6 +90,7 @@ func TestOneDamagedRecord(t *testing.T) {
 // How much is left depends on where bbolt put the pages that say where
 // everything is.
 func TestCutToHalf(t *testing.T) {
+	t.Parallel()
 	path := newPath(t)
 	docs := fill(t, path, 300)
 	whole := inUse(t, path)
@@ -129,6 +130,7 @@ func TestCutToHalf(t *testing.T) {
 // One page of documents is zeroed: its wrappers are lost and listed, the others
 // are taken over as they were.
 func TestLostPage(t *testing.T) {
+	t.Parallel()
 	path := newPath(t)
 	docs := fill(t, path, 300)
 	data := inUse(t, path)
@@ -279,11 +281,12 @@ func TestRefusedDocument(t *testing.T) {
 	}
 }
 
-// Promise 13: one flipped bit anywhere, 300 times: the store opens, and every
+// Promise 13: one flipped bit anywhere, 200 times: the store opens, and every
 // wrapper is the one that was saved, or is listed as damaged, or the file was
 // set aside and it is said.
 func TestBitFlips(t *testing.T) {
-	damageMany(t, 300, func(r *rand.Rand, data []byte) []byte {
+	t.Parallel()
+	damageMany(t, 200, func(r *rand.Rand, data []byte) []byte {
 		// Half of them where structure is densest: the first pages and the heads.
 		at := r.IntN(len(data))
 		if r.IntN(2) == 0 {
@@ -295,11 +298,13 @@ func TestBitFlips(t *testing.T) {
 }
 
 func TestCuts(t *testing.T) {
+	t.Parallel()
 	damageMany(t, 100, func(r *rand.Rand, data []byte) []byte { return data[:r.IntN(len(data))] })
 }
 
 func TestZeroedPages(t *testing.T) {
-	damageMany(t, 100, func(r *rand.Rand, data []byte) []byte {
+	t.Parallel()
+	damageMany(t, 60, func(r *rand.Rand, data []byte) []byte {
 		p := r.IntN(len(data)/os.Getpagesize()) * os.Getpagesize()
 		clear(data[p : p+os.Getpagesize()])
 		return data
@@ -308,7 +313,8 @@ func TestZeroedPages(t *testing.T) {
 
 // Old pages in new places: what a disk that loses writes leaves behind.
 func TestSwappedPages(t *testing.T) {
-	damageMany(t, 100, func(r *rand.Rand, data []byte) []byte {
+	t.Parallel()
+	damageMany(t, 60, func(r *rand.Rand, data []byte) []byte {
 		size := os.Getpagesize()
 		a, b := r.IntN(len(data)/size)*size, r.IntN(len(data)/size)*size
 		copy(data[a:a+size], data[b:b+size])

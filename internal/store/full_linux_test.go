@@ -27,6 +27,7 @@ func init() {
 // Promise 14: each of many writes fails, and after it the store is what it was,
 // in memory and on the disk, and takes changes again once there is room.
 func TestDiskFull(t *testing.T) {
+	t.Parallel()
 	path := newPath(t)
 	if out, err := child(t, "full", path).Output(); err != nil {
 		t.Errorf("%v\n%s", err, out)

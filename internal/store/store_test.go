@@ -263,6 +263,7 @@ func TestMarkVerified_minute(t *testing.T) {
 
 // Many readers, writers and marks at once; run with -race.
 func TestConcurrent(t *testing.T) {
+	t.Parallel()
 	s := mustOpen(t, newPath(t))
 	var wg sync.WaitGroup
 	for k := range 4 {
@@ -311,6 +312,7 @@ func TestConcurrent(t *testing.T) {
 // Thousands of changes of all sizes, from an empty store to a large one and
 // back: what bbolt writes is never taken for damage.
 func TestChurn(t *testing.T) {
+	t.Parallel()
 	path := newPath(t)
 	r := rand.New(rand.NewPCG(3, 4))
 	want := map[string]string{}
