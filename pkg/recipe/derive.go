@@ -37,8 +37,7 @@ type DeriveOptions struct {
 
 // A Note is something Derive noticed that the author of the recipe should
 // know. The codes are "looks_like_error" (the sample is an error answer),
-// "empty_list" (a list without items says nothing about its columns),
-// "needs_shape" (the sample wants a shape Derive does not write) and
+// "empty_list" (a list without items says nothing about its columns) and
 // "paging_hint" (Message is a JSON object for the recipe's pagination, to be
 // checked by its reader: parameter names are a guess).
 type Note struct {
@@ -46,15 +45,15 @@ type Note struct {
 }
 
 // Derive makes a first draft of a recipe from one real answer: it finds the
-// list (or takes the whole object), picks the members a person would look at
-// first, and gives them labels, formats and record keys. The same value and
-// options always give the same recipe, and Parse accepts every recipe given.
-// It is nil when the sample has nothing to show or needs a shape that is not
-// built; the notes then say why, where there is a reason to say.
+// list, map, table or parallel arrays (or takes the whole object), picks the
+// members a person would look at first, and gives them labels, formats and
+// record keys. The same value and options always give the same recipe, and
+// Parse accepts every recipe given. It is nil when the sample has nothing to
+// show; the notes then say why, where there is a reason to say.
 func Derive(v Value, o DeriveOptions) (*Recipe, []Note) {
 	d := &deriver{opts: o}
 	found := d.find(v)
-	if found.what == foundNothing || found.what == foundShape {
+	if found.what == foundNothing {
 		return nil, d.notes
 	}
 	cols := d.columns(found)
@@ -104,8 +103,14 @@ func (d *deriver) document(f found, cols []draftColumn) Object {
 	doc := Object{
 		{"schemaVersion", json.Number("1")},
 		{"select", f.path},
-		{"mode", string(mode)},
 	}
+	if f.shape != "" {
+		doc = append(doc, Member{"shape", string(f.shape)})
+	}
+	if f.header != "" {
+		doc = append(doc, Member{"header", f.header})
+	}
+	doc = append(doc, Member{"mode", string(mode)})
 	if t := derivedTitle(d.opts.Name); t != "" {
 		doc = append(doc, Member{"title", t})
 	}
@@ -113,6 +118,11 @@ func (d *deriver) document(f found, cols []draftColumn) Object {
 	for _, c := range cols {
 		fields = append(fields, Member{c.label, c.field()})
 		record = append(record, Member{c.record, c.path})
+	}
+	for _, c := range cols {
+		if key, path, ok := c.currencyRecord(); ok && !slices.ContainsFunc(record, func(m Member) bool { return m.Key == key || m.Value == path }) {
+			record = append(record, Member{key, path}) // an amount is worth nothing without it
+		}
 	}
 	if id, ok := recordID(f, cols); ok && len(record) < 50 && !d.hidden("id") {
 		record = append(Object{id}, record...)
@@ -123,7 +133,7 @@ func (d *deriver) document(f found, cols []draftColumn) Object {
 // recordID gives the record an item's own id when another key is shown as the
 // id: a call that acts on the item usually wants it.
 func recordID(f found, cols []draftColumn) (Member, bool) {
-	if f.what == foundScalars {
+	if f.what == foundScalars || f.shape != "" {
 		return Member{}, false
 	}
 	for _, c := range cols {

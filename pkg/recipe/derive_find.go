@@ -10,16 +10,23 @@ const (
 	foundList              // a list of objects
 	foundScalars           // a list of other values, shown in one column
 	foundObject            // one object, shown as a document
-	foundShape             // something for a shape that Derive does not write
 )
+
+// What an array can hold, beside what can be found.
+const foundRows foundKind = -1
 
 // A found is the place of the sample that a recipe should show.
 type found struct {
-	what  foundKind
-	path  string   // for select
-	items []Object // of a list: the first ones; of an object: itself
-	list  Array    // of foundScalars
-	err   bool     // an error answer, where arrays of errors are worth a line
+	what   foundKind
+	path   string   // for select
+	shape  Shape    // "" for list
+	header string   // of shape matrix
+	items  []Object // of a list: the first ones; of an object: itself
+	list   Array    // of foundScalars
+	keys   []string // of shape entries, beside items or list
+	rows   []Array  // of shape matrix without header
+	units  Object   // of shape columns: what each is measured in
+	err    bool     // an error answer, where arrays of errors are worth a line
 }
 
 // tokens reports whether the place is named after tokens or keys.
@@ -55,6 +62,12 @@ var (
 		"has_more", "hasmore", "islast", "cursor", "next_cursor", "nextpagetoken", "next_page_token", "ok", "success",
 		"took", "timed_out", "etag", "kind", "object", "self", "jsonrpc", "expand", "request_id", "requestid")
 )
+
+// isAside reports whether a member only speaks about the answer.
+func isAside(key string) bool {
+	k := strings.ToLower(key)
+	return asideNames[k] || strings.HasSuffix(k, "_units")
+}
 
 func nameSet(names ...string) map[string]bool {
 	m := make(map[string]bool, len(names))
@@ -114,8 +127,8 @@ func (d *deriver) listOf(path string, a Array) found {
 		return listAt(path, a)
 	case foundScalars:
 		return found{what: foundScalars, path: path, list: a[:min(len(a), deriveItems)]}
-	case foundShape:
-		return d.shape(path, "matrix")
+	case foundRows:
+		return d.matrix(path, a, siblings{})
 	default:
 		return found{}
 	}
@@ -129,11 +142,6 @@ func listAt(path string, a Array) found {
 		}
 	}
 	return f
-}
-
-func (d *deriver) shape(path, shape string) found {
-	d.note("needs_shape", "%s needs shape %q, which derive does not write yet", path, shape)
-	return found{what: foundShape}
 }
 
 func (d *deriver) emptyList(path string) {
@@ -152,9 +160,10 @@ func arrayContent(a Array) foundKind {
 		case Object:
 			objects++
 		case Array:
-			if len(v) > 0 {
-				arrays++
+			if len(v) == 0 {
+				continue
 			}
+			arrays++
 		}
 		n++
 	}
@@ -164,7 +173,7 @@ func arrayContent(a Array) foundKind {
 	case objects*2 >= n:
 		return foundList
 	case arrays*2 > n:
-		return foundShape
+		return foundRows
 	default:
 		return foundScalars
 	}
@@ -178,8 +187,8 @@ func (d *deriver) findObject(o Object) found {
 	if f, ok := d.findError(o); ok {
 		return f
 	}
-	if isKeyedMap(o) && !isThing(o) {
-		return d.shape("$", "entries")
+	if d.isMap(o) && !isThing(o) {
+		return d.entries("$", o)
 	}
 	if f, ok := d.inside(o, "$", true); ok {
 		return f
@@ -280,6 +289,11 @@ func failingStatus(v Value) bool {
 // caller says it may be.
 func (d *deriver) inside(o Object, path string, entity bool) (found, bool) {
 	thing := isThing(o)
+	if !thing && path != "$" {
+		if f, ok := d.fewEntries(o, path); ok {
+			return f, true
+		}
+	}
 	for _, name := range listNames {
 		key, a := arrayMember(o, name)
 		if a == nil || thing && partNames[name] && isNamedThing(o) {
@@ -290,8 +304,8 @@ func (d *deriver) inside(o Object, path string, entity bool) (found, bool) {
 		}
 	}
 	for _, name := range listNames {
-		if key, a := arrayMember(o, name); a != nil && arrayContent(a) == foundShape && !thing && !d.hidden(key) {
-			return d.shape(path+memberSegment(key), "matrix"), true
+		if key, a := arrayMember(o, name); a != nil && arrayContent(a) == foundRows && !thing && !d.hidden(key) {
+			return d.matrix(path+memberSegment(key), a, siblings{path, o}), true
 		}
 	}
 	if thing {
@@ -315,11 +329,11 @@ func (d *deriver) largest(o Object, path string) (found, bool) {
 				n = len(v)
 			}
 		case Object:
-			if isKeyedMap(v) && own < 4 {
+			if own < 4 && d.isMap(v) {
 				n = len(v)
 			}
 		}
-		if n > size && !asideNames[strings.ToLower(m.Key)] && !d.hidden(m.Key) {
+		if n > size && !isAside(m.Key) && !d.hidden(m.Key) {
 			bestKey, best, size = m.Key, m.Value, n
 		}
 	}
@@ -327,7 +341,7 @@ func (d *deriver) largest(o Object, path string) (found, bool) {
 	case Array:
 		return d.flatten(listAt(path+memberSegment(bestKey), v)), true
 	case Object:
-		return d.shape(path+memberSegment(bestKey), "entries"), true
+		return d.entries(path+memberSegment(bestKey), v), true
 	default:
 		return found{}, false
 	}
@@ -383,7 +397,7 @@ func (d *deriver) childObjects(o Object) []childObject {
 	var first, rest []childObject
 	for _, m := range o[:min(len(o), deriveMembers)] {
 		v, ok := m.Value.(Object)
-		if !ok || len(v) == 0 || len(m.Key) > deriveKey || asideNames[strings.ToLower(m.Key)] || d.hidden(m.Key) {
+		if !ok || len(v) == 0 || len(m.Key) > deriveKey || isAside(m.Key) || d.hidden(m.Key) {
 			continue
 		}
 		rest = append(rest, childObject{key: m.Key, o: v})
@@ -412,6 +426,9 @@ func (d *deriver) lastResort(o Object) found {
 		if f, ok := d.arrays(o, path); ok {
 			return f
 		}
+		if f, ok := d.fewEntries(o, path); ok {
+			return f
+		}
 		key, inner := onlyMember(o)
 		if inner == nil || d.hidden(key) || len(path)+len(key) > derivePath/2 {
 			break
@@ -420,8 +437,11 @@ func (d *deriver) lastResort(o Object) found {
 	}
 	for _, c := range d.childObjects(o) {
 		if isParallel(c.o) {
-			return d.shape(path+memberSegment(c.key), "columns")
+			return d.parallel(path+memberSegment(c.key), c.o, o, c.key)
 		}
+	}
+	if f, ok := d.anyRows(o, path); ok {
+		return f
 	}
 	if key := emptyListIn(o); key != "" {
 		d.emptyList(path + memberSegment(key))
@@ -433,7 +453,7 @@ func (d *deriver) lastResort(o Object) found {
 // arrays is rule eight.
 func (d *deriver) arrays(o Object, path string) (found, bool) {
 	if isParallel(o) && !isThing(o) {
-		return d.shape(path, "columns"), true
+		return d.parallel(path, o, nil, ""), true
 	}
 	var f found
 	n := 0
@@ -449,7 +469,7 @@ func (d *deriver) arrays(o Object, path string) (found, bool) {
 			n++
 			f = found{what: foundScalars, path: path + memberSegment(m.Key), list: v[:min(len(v), deriveItems)]}
 		case Object:
-			if len(v) > 0 && !asideNames[strings.ToLower(m.Key)] {
+			if len(v) > 0 && !isAside(m.Key) {
 				return found{}, false
 			}
 		}

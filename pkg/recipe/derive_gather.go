@@ -12,9 +12,13 @@ type gatherer struct {
 	*deriver
 	items    int
 	document bool
-	errors   bool // an error answer: what its errors say matters most
-	few      bool // the items say little themselves: take more of what is in them
-	tokens   bool // the list is one of tokens or keys
+	columns  bool              // the items are the positions of parallel arrays
+	errors   bool              // an error answer: what its errors say matters most
+	few      bool              // the items say little themselves: take more of what is in them
+	tokens   bool              // the list is one of tokens or keys
+	name     string            // of one item: order, of $._embedded.order
+	files    bool              // the items are files or the like: their size is in bytes
+	money    map[string]string // path of the currency beside the amounts in an object, by the object's path
 	cols     []draftColumn
 }
 
@@ -87,18 +91,151 @@ func (g *gatherer) gather(items []Object) {
 	}
 	g.selfLinks(stats)
 	g.few = own < 4 && container == ""
+	g.aboutFigures("", stats)
+	typed := g.typed(stats)
 	for _, s := range stats {
-		if g.hidden(s.key) {
-			continue
-		}
-		if container == "" || s.key != container {
-			g.add(nil, "", s)
-			continue
-		}
-		for _, inner := range memberStats(objectsOf(s.values)) {
-			if !g.hidden(inner.key) {
-				g.add(nil, memberPath("", s.key), inner)
+		switch {
+		case g.hidden(s.key):
+		case container != "" && s.key == container:
+			base := memberPath("", s.key)
+			inner := memberStats(objectsOf(s.values))
+			g.aboutFigures(base, inner)
+			for _, m := range inner {
+				if !g.hidden(m.key) {
+					g.add(nil, base, m)
+				}
 			}
+		case typed[s.key]:
+			// shown by what typed has added
+		case s.key == "relationships":
+			g.relationships(s)
+		default:
+			g.add(nil, "", s)
+		}
+	}
+}
+
+// aboutFigures notes what the numbers of an object are counted in: the
+// currency beside them, and whether the object is a file.
+func (g *gatherer) aboutFigures(base string, stats []memberStat) {
+	for _, s := range stats {
+		k := normal(s.key)
+		if fileWords[k] {
+			g.files = true
+		}
+		if k != "currency" && k != "currencycode" || g.hidden(s.key) {
+			continue
+		}
+		vs := s.present()
+		if len(vs) > 0 && !slices.ContainsFunc(vs, func(v Value) bool {
+			t, ok := v.(string)
+			return !ok || len(t) != 3 || strings.ToUpper(t) != t && strings.ToLower(t) != t
+		}) {
+			if g.money == nil {
+				g.money = map[string]string{}
+			}
+			g.money[base] = memberPath(base, s.key)
+		}
+	}
+}
+
+// typed finds the members that hold what an item is, under the name that the
+// item's type says: {"type": "paragraph", "paragraph": {…}}. It adds the text
+// in them as one column and gives their keys.
+func (g *gatherer) typed(stats []memberStat) map[string]bool {
+	i := slices.IndexFunc(stats, func(s memberStat) bool { return s.key == "type" || s.key == "kind" })
+	if i < 0 || g.document {
+		return nil
+	}
+	keys := map[string]bool{}
+	var objects []Object
+	for _, v := range stats[i].present() {
+		name, _ := v.(string)
+		j := slices.IndexFunc(stats, func(s memberStat) bool { return s.key == name })
+		if j < 0 || keys[name] || g.hidden(name) {
+			continue
+		}
+		if os := objectsOf(stats[j].values); len(os) > 0 {
+			keys[name] = true
+			objects = append(objects, os...)
+		}
+	}
+	if len(objects)*2 < g.items {
+		return nil
+	}
+	for _, s := range memberStats(objects) {
+		if !isRichText(s.present()) || g.hidden(s.key) {
+			continue
+		}
+		base := "[*]"
+		if len(keys) == 1 {
+			for name := range keys {
+				base = memberPath("", name)
+			}
+		} else if slices.ContainsFunc(stats, func(o memberStat) bool { return !keys[o.key] && len(objectsWith(o.values, s.key)) > 0 }) {
+			continue // [*] would find more than what is meant
+		}
+		g.addRichText([]string{"text"}, memberPath(base, s.key), s.present())
+		return keys
+	}
+	return nil
+}
+
+// isRichText reports whether values are lists of runs of text that say how
+// they are laid out: [{"plain_text": "a", "annotations": {…}}].
+func isRichText(vs []Value) bool {
+	runs := 0
+	for _, v := range vs {
+		a, ok := v.(Array)
+		if !ok {
+			return false
+		}
+		for _, e := range a {
+			o, _ := e.(Object)
+			if _, ok := memberValue(o, "plain_text").(string); !ok {
+				return false
+			}
+			runs++
+		}
+	}
+	return runs > 0
+}
+
+func (g *gatherer) addRichText(keys []string, path string, vs []Value) {
+	c := draftColumn{path: path + "[*].plain_text", keys: keys, items: g.items, list: true, join: " "}
+	for _, v := range vs {
+		a, _ := v.(Array)
+		for _, e := range a[:min(len(a), deriveItems)] {
+			o, _ := e.(Object)
+			c.values = append(c.values, memberValue(o, "plain_text"))
+		}
+	}
+	if c.values = present(c.values); len(c.values) > 0 {
+		g.addScalar(c, func(draftColumn) int { return rankTitle })
+	}
+}
+
+func objectsWith(vs []Value, key string) []Object {
+	return slices.DeleteFunc(objectsOf(vs), func(o Object) bool {
+		_, ok := o.Get(key)
+		return !ok
+	})
+}
+
+// relationships shows the ids that JSON:API items refer to.
+func (g *gatherer) relationships(s memberStat) {
+	for _, rel := range memberStats(objectsOf(s.values)) {
+		c := draftColumn{
+			path: memberPath(memberPath("", s.key), rel.key) + ".data.id", keys: []string{rel.key}, items: g.items,
+		}
+		for _, o := range objectsOf(rel.values) {
+			data, _ := memberValue(o, "data").(Object)
+			if id := memberValue(data, "id"); isFullString(id) {
+				c.values = append(c.values, id)
+			}
+		}
+		if len(c.values) > 0 && !g.hidden(rel.key) {
+			g.addScalar(c, func(draftColumn) int { return rankForeign })
 		}
 	}
 }
@@ -118,7 +255,7 @@ func (g *gatherer) selfLinks(stats []memberStat) {
 	if i < 0 {
 		return
 	}
-	c := draftColumn{path: "_links.self.href", keys: []string{"self"}, items: g.items}
+	c := draftColumn{path: "_links.self.href", keys: []string{g.name}, items: g.items}
 	for _, links := range objectsOf(stats[i].values) {
 		self, _ := memberValue(links, "self").(Object)
 		if href, ok := memberValue(self, "href").(string); ok && href != "" {
@@ -193,7 +330,7 @@ func (g *gatherer) add(keys []string, base string, s memberStat) {
 	case kind == "array":
 		g.addArray(keys, path, vs)
 	default:
-		c := draftColumn{path: path, keys: keys, values: vs, items: g.items}
+		c := draftColumn{path: path, base: base, keys: keys, values: vs, items: g.items}
 		g.addScalar(c, g.rankOf)
 	}
 }
@@ -227,6 +364,7 @@ func (g *gatherer) addScalar(c draftColumn, rank func(draftColumn) int) {
 	}
 	c.facts = look(c.keys, c.values)
 	f := c.facts
+	c.currency = g.currencyOf(c)
 	c.rank = rank(c)
 	known := c.rank == rankID && machineIDs[normal(last)] // an id may look like a hash
 	if f.secret || f.template || f.image && !linkNames[normal(last)] || f.random && !known {
@@ -245,6 +383,10 @@ func (g *gatherer) addNested(keys []string, path string, objects []Object) {
 		return
 	}
 	stats := memberStats(objects)
+	g.aboutFigures(path, stats)
+	if g.addDateParts(keys, path, stats) {
+		return
+	}
 	best := -1
 	for _, name := range bestNames {
 		best = slices.IndexFunc(stats, func(s memberStat) bool {
@@ -269,7 +411,7 @@ func (g *gatherer) addNested(keys []string, path string, objects []Object) {
 			continue
 		}
 		c := draftColumn{
-			path: memberPath(path, s.key), keys: append(slices.Clone(keys), s.key), values: s.present(), items: g.items,
+			path: memberPath(path, s.key), base: path, keys: append(slices.Clone(keys), s.key), values: s.present(), items: g.items,
 			nested: i == best, past: past,
 		}
 		if i == best {
@@ -287,6 +429,37 @@ func (g *gatherer) addNested(keys []string, path string, objects []Object) {
 		}
 	}
 }
+
+// addDateParts shows the year of {"date-parts": [[2005, 8, 30]]}.
+func (g *gatherer) addDateParts(keys []string, path string, stats []memberStat) bool {
+	for _, s := range stats {
+		if normal(s.key) != "dateparts" {
+			continue
+		}
+		c := draftColumn{
+			path: memberPath(path, s.key) + "[0][0]", keys: []string{keys[len(keys)-1] + "_year"}, items: g.items,
+		}
+		for _, v := range s.present() {
+			if all := resolve(nil, v, dateParts); len(all) > 0 && !isBlank(all[0]) && singleValue(all[0]) {
+				c.values = append(c.values, all[0])
+			}
+		}
+		if len(c.values) == 0 {
+			return true
+		}
+		g.addScalar(c, func(draftColumn) int {
+			switch keys[len(keys)-1] {
+			case "issued", "published", "published-print":
+				return rankBorn
+			}
+			return rankSpare
+		})
+		return true
+	}
+	return false
+}
+
+var dateParts = []segment{{step: stepIndex}, {step: stepIndex}}
 
 // showable reports whether a member of a nested object may become a column.
 func (g *gatherer) showable(keys []string, s memberStat) bool {
@@ -335,6 +508,10 @@ func (g *gatherer) addArray(keys []string, path string, vs []Value) {
 	}
 	if pairs {
 		g.addPair(keys, path, vs)
+		return
+	}
+	if isRichText(vs) {
+		g.addRichText(keys, path, vs)
 		return
 	}
 	if len(objects) > 0 {
@@ -387,6 +564,22 @@ func (g *gatherer) addObjectList(keys []string, path string, objects []Object) {
 		i := slices.IndexFunc(stats, func(s memberStat) bool { return normal(s.key) == name && g.showable(keys, s) })
 		if i >= 0 {
 			add(stats[i], true, g.pick(rankList+1, rankPartsDoc))
+			return
+		}
+	}
+	// What names them may be one level down: inputs[*].prev_out.addr.
+	for _, s := range stats {
+		inner := memberStats(objectsOf(s.values))
+		for _, name := range bestDeep {
+			i := slices.IndexFunc(inner, func(m memberStat) bool { return normal(m.key) == name })
+			if i < 0 || g.hidden(s.key) || isNoise(s.key) || !g.showable([]string{s.key}, inner[i]) {
+				continue
+			}
+			c := draftColumn{
+				path: memberPath(memberPath(path+"[*]", s.key), inner[i].key), keys: append(slices.Clone(keys), name),
+				values: inner[i].present(), items: g.items, list: true, nested: true,
+			}
+			g.addScalar(c, func(draftColumn) int { return g.pick(rankList+1, rankPartsDoc) })
 			return
 		}
 	}

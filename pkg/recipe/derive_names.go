@@ -12,7 +12,7 @@ import (
 const maxDerivedLabel = 80
 
 // Words of labels that are written in capitals.
-var capitalWords = nameSet("id", "url", "uri", "sku", "api", "ip", "uuid", "doi", "html", "isbn")
+var capitalWords = nameSet("id", "iid", "url", "uri", "sku", "api", "ip", "uuid", "doi", "html", "isbn")
 
 // Names of members that say little without the object they are in.
 var plainNames = nameSet(append([]string{"type", "status", "state", "url", "number", "date", "count", "total"}, bestNames...)...)
@@ -35,7 +35,9 @@ func (c draftColumn) uniqueLabel(taken map[string]bool) string {
 		parent = c.keys[len(c.keys)-2]
 	}
 	name := labelOf(last)
-	if c.nested && !containerNames[strings.ToLower(parent)] {
+	if c.nested && normal(last) == "city" {
+		// an address is shown by its city
+	} else if c.nested && !containerNames[strings.ToLower(parent)] {
 		name = labelOf(parent)
 	} else if parent != "" && !containerNames[strings.ToLower(parent)] && (taken[name] || saysLittle(last)) {
 		name = labelOf(parent + "_" + last)
@@ -93,6 +95,9 @@ func unique(name, gap string, most int, taken map[string]bool) string {
 
 // labelOf makes a heading of a key: created_at, createdAt → Created at.
 func labelOf(key string) string {
+	if i := strings.Index(key, ". "); i > 0 && i < 4 && strings.Trim(key[:i], "0123456789") == "" {
+		key = key[i+2:] // "1. open" is only numbered
+	}
 	parts := splitKey(key)
 	if len(parts) == 0 {
 		if s := plainLine(key); s != "" {

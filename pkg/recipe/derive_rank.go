@@ -2,12 +2,14 @@ package recipe
 
 import (
 	"cmp"
+	"encoding/json"
 	"slices"
 	"strings"
 )
 
 // Ranks: what a person looks at first, lowest first.
 const (
+	rankKey      = 5 // #key of a map
 	rankID       = 10
 	rankTitle    = 20
 	rankStatus   = 30
@@ -22,15 +24,19 @@ const (
 	rankFigure3  = 51
 	rankDate2    = 52
 	rankLink     = 53 // url and link, unless it is the API's own
+	rankEmail    = 54
 	rankText     = 55
 	rankMarkup   = 56
 	rankNested   = 57
+	rankShare    = 57 // the first percentage
 	rankLongDoc  = 58 // long text of a single document
+	rankDate3    = 59 // the second date, when its name says that it is a special one
 	rankNumber   = 60
 	rankPartsDoc = 61 // lists of a single document: of things, of values
 	rankListDoc  = 63
 	rankFurther  = 66 // more members of a nested object, to 69
 	rankBoolean  = 70
+	rankAlike    = 71 // numbers and texts that are alike in all items
 	rankPosition = 72 // latitude, longitude
 	rankKind     = 74 // what kind of thing a single document is
 	rankForeign  = 75
@@ -45,6 +51,7 @@ const (
 // A draftColumn is a candidate for a column, and later a column.
 type draftColumn struct {
 	path   string
+	base   string   // the path of the object it is a member of, "" being the item
 	keys   []string // on the way to the value, wrappers such as "attributes" left out
 	nested bool     // keys[len-1] is the best member of keys[len-2], which names it
 	list   bool     // several values in one cell
@@ -53,10 +60,14 @@ type draftColumn struct {
 	rank   int
 	order  int
 	format Kind
-	label  string
-	record string
-	facts  valueFacts
-	past   int // place among further members of one nested object
+	suffix string // what it is measured in
+	join   string // of a list
+	// currency is the path of the currency of an amount.
+	currency string
+	label    string
+	record   string
+	facts    valueFacts
+	past     int // place among further members of one nested object
 }
 
 // field is the member of "fields": the path alone when it needs no format.
@@ -64,7 +75,33 @@ func (c draftColumn) field() Value {
 	if c.format == KindAuto {
 		return c.path
 	}
-	return Object{{"path", c.path}, {"format", string(c.format)}}
+	o := Object{{"path", c.path}, {"format", string(c.format)}}
+	o.addText("suffix", c.suffix, "")
+	o.addText("join", c.join, "")
+	if c.format == KindCurrency {
+		o.add("currency", atItem(c.currency))
+	}
+	return o
+}
+
+// atItem marks a path that starts at the item as a path.
+func atItem(path string) string {
+	if strings.HasPrefix(path, "[") {
+		return "@" + path
+	}
+	return "@." + path
+}
+
+// currencyRecord is what a record needs beside an amount.
+func (c draftColumn) currencyRecord() (key, path string, ok bool) {
+	if c.format != KindCurrency {
+		return "", "", false
+	}
+	key = "currency"
+	if c.base != "" && !containerNames[strings.ToLower(c.base)] && len(c.keys) > 1 {
+		key = recordKey(c.keys[len(c.keys)-2] + "_currency")
+	}
+	return key, c.currency, true
 }
 
 var (
@@ -81,17 +118,26 @@ var (
 	figureWords = nameSet("price", "amount", "total", "score", "rating", "count", "stock", "mag", "magnitude", "likes",
 		"comments", "population", "points", "views", "stars", "forks", "watchers", "members", "quantity", "balance",
 		"cap", "rank")
-	bornWords   = nameSet("created", "published", "sent", "start", "started", "opened", "posted")
+	bornWords    = nameSet("created", "published", "sent", "start", "started", "opened", "posted")
+	plainMoments = nameSet("created", "published", "sent", "start", "started", "opened", "posted", "updated", "modified", "due",
+		"closed", "merged", "finished", "completed", "end", "ended", "edited", "birth", "release")
 	updateWords = nameSet("updated", "modified")
-	moneyWords  = nameSet("price", "total", "amount", "cost", "fee", "balance")
+	moneyWords  = nameSet("price", "total", "amount", "cost", "fee", "balance", "subtotal", "tax", "discount", "discounts", "paid", "due")
 	constNames  = nameSet("kind", "type", "version", "lang", "language", "locale", "object", "format", "mediatype", "nametype")
-	personWords = nameSet("user", "author", "owner", "creator", "customer", "reporter", "sender", "account", "person", "contact")
-	pageURLs    = nameSet("htmlurl", "weburl", "permalink", "permalinkurl")
-	linkNames   = nameSet("link", "url", "href", "website", "homepage", "site", "siteurl")
+	personWords = nameSet("user", "author", "owner", "creator", "customer", "reporter", "sender", "account", "person", "contact",
+		"company", "sponsor")
+	partyNames = nameSet("from", "to", "sender", "recipient", "author", "assignee", "owner", "user", "creator")
+	// What a file or another piece of data has beside its size.
+	fileWords = nameSet("mime", "mimetype", "contenttype", "filename", "sha", "sha1", "sha256", "md5", "checksum", "hash", "digest",
+		"shasum", "downloadurl", "etag", "lastmodified", "isdir", "extension", "fileextension")
+	pageURLs  = nameSet("htmlurl", "weburl", "permalink", "permalinkurl")
+	linkNames = nameSet("link", "url", "href", "website", "homepage", "site", "siteurl")
 
 	bestNames = []string{"name", "title", "fullname", "displayname", "login", "username", "label", "rendered", "value",
 		"text", "email", "amount", "city", "lastname", "code", "key", "id"}
-	bestInList = []string{"name", "title", "login", "label", "text", "firstname", "description", "summary", "value", "year", "family"}
+	// Names of what is one level down in a list of objects.
+	bestDeep   = []string{"name", "title", "login", "addr", "address", "label"}
+	bestInList = []string{"name", "title", "login", "label", "text", "firstname", "description", "summary", "addr", "value", "year", "family"}
 	// Members that hold what the item is, one level down.
 	containers = []string{"attributes", "_source", "properties", "fields", "resource", "data", "node", "package", "document",
 		"record", "item", "snippet"}
@@ -104,20 +150,64 @@ var (
 
 // columns is steps two to five: the members worth showing, in column order.
 func (d *deriver) columns(f found) []draftColumn {
-	if f.what == foundScalars || f.list != nil {
-		c := draftColumn{path: "@", keys: []string{"value"}, values: present(f.list), label: "Value", record: "value"}
-		c.facts = look(c.keys, c.values)
-		c.format = c.facts.format(c)
-		return []draftColumn{c}
+	most := d.max(f.what)
+	var key []draftColumn
+	if f.shape == Entries {
+		key = []draftColumn{f.keyColumn()}
+		most--
 	}
-	g := gatherer{deriver: d, items: len(f.items), document: f.what == foundObject, errors: f.err, tokens: f.tokens()}
+	switch {
+	case f.rows != nil:
+		cols := f.cellColumns(most)
+		nameColumns(cols)
+		return cols
+	case f.what == foundScalars || f.list != nil:
+		c := f.valueColumn()
+		if c.facts.secret || f.tokens() && f.shape == Entries {
+			return nil
+		}
+		return append(key, c)[:min(len(key)+1, most+len(key))]
+	}
+	g := gatherer{deriver: d, items: len(f.items), document: f.what == foundObject, errors: f.err, tokens: f.tokens(), name: f.itemName("self"), columns: f.shape == Columns}
 	g.gather(f.items)
-	cols := g.choose(d.max(f.what))
+	g.dropKeys(f.keys)
+	cols := append(key, g.choose(most)...)
 	for i := range cols {
-		cols[i].format = cols[i].facts.format(cols[i])
+		if cols[i].rank == rankKey {
+			continue
+		}
+		cols[i].format = g.format(cols[i])
+		cols[i].suffix = f.unit(cols[i])
 	}
 	nameColumns(cols)
 	return cols
+}
+
+// itemName is what one item of the list is called, by the list's name.
+func (f found) itemName(otherwise string) string {
+	name := f.path[strings.LastIndexAny(f.path, ".[$")+1:]
+	if s := singular(name); s != "value" {
+		return s
+	}
+	if name != "" && memberSegment(name)[0] == '.' && !slices.Contains(listNames, name) {
+		return name
+	}
+	return otherwise
+}
+
+// dropKeys drops the columns that repeat the keys of a map.
+func (g *gatherer) dropKeys(keys []string) {
+	g.cols = slices.DeleteFunc(g.cols, func(c draftColumn) bool {
+		if len(keys) == 0 || c.list || len(c.values) != len(keys) {
+			return false
+		}
+		for i, v := range c.values {
+			if sampleText(v) != keys[i] {
+				return false
+			}
+		}
+		return true
+	})
 }
 
 // choose ranks the candidates, keeps the best and puts them in column order.
@@ -127,8 +217,10 @@ func (g *gatherer) choose(most int) []draftColumn {
 	}
 	g.chooseID()
 	g.chooseTitles()
+	g.dropTwins("code", "short")
 	g.limitDates()
 	g.limitFigures()
+	g.demoteConstants()
 	links := 1
 	for _, rank := range []int{rankPageURL, rankLink, rankURL} {
 		links = max(links-g.limit(rank, links, rankOtherURL), 0)
@@ -139,20 +231,25 @@ func (g *gatherer) choose(most int) []draftColumn {
 	})
 	var out []draftColumn
 	for _, c := range ranked {
-		if len(out) == most || c.rank >= rankSpare && len(out) >= 4 || c.rank >= rankConstant && len(out) >= 3 {
+		if len(out) >= most || c.rank >= rankSpare && len(out) >= 4 || c.rank >= rankConstant && len(out) >= 3 {
 			break
 		}
 		out = append(out, c)
 	}
 	slices.SortStableFunc(out, func(a, b draftColumn) int {
-		return cmp.Or(cmp.Compare(rowPlace(a), rowPlace(b)), cmp.Compare(a.order, b.order))
+		return cmp.Or(cmp.Compare(g.rowPlace(a), g.rowPlace(b)), cmp.Compare(a.order, b.order))
 	})
 	return out
 }
 
 // rowPlace is a column's place in the row: id, title, the rest, links.
-func rowPlace(c draftColumn) int {
+func (g *gatherer) rowPlace(c draftColumn) int {
+	if g.columns && c.facts.date != "" {
+		return -1 // parallel arrays are a series in time
+	}
 	switch c.rank {
+	case rankKey:
+		return -1
 	case rankID:
 		return 0
 	case rankTitle:
@@ -299,7 +396,16 @@ func (g *gatherer) limitDates() {
 		to = []int{rankDate, rankPair, rankLink}
 	}
 	g.spread([]int{rankBorn, rankUpdated, rankDate}, to, rankSpare)
+	for i := range g.cols {
+		if c := &g.cols[i]; c.rank == rankDate2 && c.facts.date != "" && !isPlainDate(keyWords(c.keys[len(c.keys)-1])) {
+			c.rank = rankDate3
+		}
+	}
 }
+
+// isPlainDate reports whether a date's name is one word, or only says which
+// moment it is: died, date_sent, but not ath_date.
+func isPlainDate(w []string) bool { return len(w) < 2 || isMomentOf(w, plainMoments) }
 
 // dropTwins drops a column that only repeats another: created_at_i beside
 // created_at, forks beside forks_count. The longer name is the count, the
@@ -313,7 +419,17 @@ func (g *gatherer) dropTwins(endings ...string) {
 	g.cols = slices.DeleteFunc(g.cols, func(c draftColumn) bool {
 		k := normal(c.keys[len(c.keys)-1])
 		for _, end := range endings {
-			if end == "count" {
+			switch end {
+			case "code", "short": // bornCountryCode beside bornCountry, short-title beside title
+				base, ok := strings.CutSuffix(k, end)
+				if !ok {
+					base, ok = strings.CutPrefix(k, end)
+				}
+				if _, found := have[place(c)+base]; ok && found && base != "" && c.rank > rankTitle {
+					return true
+				}
+				continue
+			case "count":
 				if o, ok := have[place(c)+k+end]; ok && o.facts.numeric && c.facts.numeric {
 					return true
 				}
@@ -336,11 +452,78 @@ func (g *gatherer) limitFigures() {
 	})
 	g.dropTwins("count")
 	g.spread([]int{rankFigure}, []int{rankFigure, rankFigure2, rankFigure3}, rankNumber)
+	share := false
+	for i := range g.cols {
+		if c := &g.cols[i]; c.facts.percent && !share && (c.rank == rankNumber || c.rank == rankFigure3) {
+			c.rank, share = rankShare, true
+		}
+	}
+	g.dropCurrencies()
 	for i := range g.cols {
 		if c := &g.cols[i]; money && c.rank == rankText && normal(c.keys[len(c.keys)-1]) == "currency" {
 			c.rank = rankPair
 		}
 	}
+}
+
+// dropCurrencies drops the column of a currency that stands behind an amount.
+func (g *gatherer) dropCurrencies() {
+	shown := map[string]bool{}
+	for _, c := range g.cols {
+		if c.currency != "" && c.rank < rankNested {
+			shown[c.currency] = true
+		}
+	}
+	g.cols = slices.DeleteFunc(g.cols, func(c draftColumn) bool { return shown[c.path] })
+}
+
+// demoteConstants puts what is alike in all items behind what is not: flags in
+// two items or more, numbers and texts in three or more.
+func (g *gatherer) demoteConstants() {
+	if g.document {
+		return
+	}
+	for i := range g.cols {
+		c := &g.cols[i]
+		if !c.facts.same || len(c.values) < c.items {
+			continue
+		}
+		switch {
+		case c.rank == rankBoolean && c.items >= 2:
+			c.rank = rankConstant
+		case (c.rank == rankNumber || c.rank == rankText) && c.items >= 3:
+			c.rank = rankAlike
+		}
+	}
+}
+
+// currencyOf gives the path of the currency an amount is in. Whole numbers may
+// be minor units, which nobody can tell, so they have none.
+func (g *gatherer) currencyOf(c draftColumn) string {
+	path := g.money[c.base]
+	if path == "" || !c.facts.numeric || c.list || !isMoney(keyWords(c.keys[len(c.keys)-1])) {
+		return ""
+	}
+	for _, v := range c.values {
+		if n, ok := v.(json.Number); ok && !strings.Contains(string(n), ".") {
+			return ""
+		}
+	}
+	return path
+}
+
+// isMoney reports whether a name is that of an amount of money.
+func isMoney(w []string) bool {
+	money := false
+	for _, s := range w {
+		switch {
+		case s == "quantity" || s == "weight" || s == "items" || s == "percent" || s == "rate":
+			return false
+		case moneyWords[s] || s == "value" && len(w) == 1:
+			money = true
+		}
+	}
+	return money
 }
 
 // spread gives the columns that have one of the ranks in from, in that order,
@@ -403,7 +586,7 @@ func (g *gatherer) rankOf(c draftColumn) int {
 		return g.pick(rankLong, rankLongDoc)
 	case f.markup:
 		return rankMarkup
-	case (constNames[k] || end == "version") && (f.same && c.items > 1 || k == "object"):
+	case (constNames[k] || end == "version" || end == "ver") && (f.same && c.items > 1 || k == "object"):
 		return rankConstant
 	case (k == "type" || k == "kind") && g.document && !g.errors:
 		return rankKind
@@ -413,6 +596,10 @@ func (g *gatherer) rankOf(c draftColumn) int {
 		return rankForeign
 	case isPosition(w):
 		return rankPosition
+	case k == "email" && !g.document:
+		return rankEmail
+	case partyNames[k] && !f.numeric && !f.wide:
+		return rankPerson
 	case f.numeric && (figureWords[end] || figureWords[w[0]] && len(w) == 2):
 		return rankFigure
 	case f.numeric && end == "date":
@@ -466,7 +653,7 @@ func (g *gatherer) rankBest(c draftColumn) int {
 		return rankDate
 	case f.numeric && figureWords[end]:
 		return rankFigure
-	case personWords[end]:
+	case personWords[end], normal(parent) == "address":
 		return rankPerson
 	case f.flag:
 		return rankBoolean

@@ -89,8 +89,10 @@ func countScalars(o Object) int {
 	return n
 }
 
-// isKeyedMap reports whether an object is a map: its keys are data.
-func isKeyedMap(o Object) bool {
+// isMap reports whether an object is a map: its keys are data. A map of single
+// values that has a credential among them is none: all of its values would be
+// shown.
+func (d *deriver) isMap(o Object) bool {
 	if len(o) < 3 {
 		return false
 	}
@@ -101,21 +103,33 @@ func isKeyedMap(o Object) bool {
 			objects++
 		case Array:
 			return false
+		case nil:
 		default:
 			k := sampleKind(m.Value)
 			if kind == "" {
 				kind = k
 			}
-			same = same && (k == kind)
+			same = same && k == kind
 		}
 	}
-	if objects == 0 {
-		return same && kind != "null" && (len(o) > 20 || keysLookLikeData(o))
-	}
-	if objects < len(o) {
+	switch {
+	case objects == 0:
+		return same && kind != "" && (len(o) > 20 || keysLookLikeData(o)) && !d.hidesAny(o)
+	case objects < len(o):
 		return false
 	}
-	return shareKeys(o) || len(o) > 20 || keysLookLikeData(o)
+	return (shareKeys(o) || len(o) > 20 || keysLookLikeData(o)) && !d.hidesAny(o)
+}
+
+// hidesAny reports whether a key of a map, or a text in it, must not be shown.
+func (d *deriver) hidesAny(o Object) bool {
+	for _, m := range o {
+		s, _ := m.Value.(string)
+		if d.hidden(m.Key) || looksSecret(m.Key) || looksSecret(s) {
+			return true
+		}
+	}
+	return false
 }
 
 // shareKeys reports whether the members of a map of objects have at least half
@@ -215,7 +229,7 @@ func onlyMember(o Object) (string, Object) {
 	var key string
 	var inner Object
 	for _, m := range o {
-		if v, ok := m.Value.(Object); ok && !asideNames[strings.ToLower(m.Key)] {
+		if v, ok := m.Value.(Object); ok && !isAside(m.Key) {
 			if inner != nil {
 				return "", nil
 			}

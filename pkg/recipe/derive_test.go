@@ -29,6 +29,12 @@ func outline(r *Recipe, notes []Note) string {
 		b.WriteString("nothing\n")
 	} else {
 		fmt.Fprintf(&b, "%s %s\n", r.Mode, r.Select)
+		if r.Shape != List {
+			fmt.Fprintf(&b, "shape: %s\n", r.Shape)
+		}
+		if h := r.Header; h.First || !h.Path.IsZero() {
+			fmt.Fprintf(&b, "header: %v %s\n", h.First, h.Path)
+		}
 		if r.Title != nil {
 			fmt.Fprintf(&b, "title: %s\n", r.Title.String())
 		}
@@ -36,6 +42,9 @@ func outline(r *Recipe, notes []Note) string {
 			fmt.Fprintf(&b, "%s: %s", f.Label, f.Path)
 			if f.Format.Kind != KindAuto {
 				fmt.Fprintf(&b, " (%s)", f.Format.Kind)
+			}
+			if t := f.Format; t.Suffix+t.Join+t.Currency != "" {
+				fmt.Fprintf(&b, " [%s]", t.Suffix+t.Join+t.Currency)
 			}
 			b.WriteByte('\n')
 		}
@@ -320,15 +329,13 @@ func TestDeriveNothing(t *testing.T) {
 		`{}`:                                   "",
 		`[]`:                                   "empty_list",
 		`{"items":[]}`:                         "empty_list",
-		`[[1,2],[3,4]]`:                        "needs_shape",
 		`[null]`:                               "",
 		`[{}]`:                                 "",
 		`{"a":null}`:                           "",
 		`[{"a":{}},1,2]`:                       "-",
-		`{"AUD":1,"BGN":2,"USD":3}`:            "needs_shape",
-		`{"time":["a","b"],"temp":[1,2]}`:      "needs_shape",
-		`{"range":"A1:B2","values":[[1],[2]]}`: "needs_shape",
-		`{"base":"USD","rates":{"AUD":1.2,"BGN":1.3,"BRL":3.1}}`: "needs_shape",
+		`[[],[]]`:                              "",
+		`{"tokens":{"1":"a","2":"b","3":"c"}}`: "",
+		`{"1":"sk_live_0123456789abcdef"}`:     "",
 	} {
 		r, notes := Derive(deriveSample(t, sample), DeriveOptions{})
 		if note == "-" { // a mixed list shows its values
@@ -352,7 +359,7 @@ func TestLabelOf(t *testing.T) {
 		"created_at": "Created at", "createdAt": "Created at", "ID": "ID", "html_url": "HTML URL", "objectID": "Object ID",
 		"HTTPStatus": "HTTP status", "@type": "Type", "dist-tags": "Dist tags", "temperature_2m": "Temperature 2m", "DOI": "DOI",
 		"FIRST_NAME": "First name", "hydra:member": "Hydra member", "été": "Été", "sku": "SKU", "is_active": "Is active",
-		"__name__": "Name", "名前": "名前", "...": "...", " ": "Value", "1. open": "1 open",
+		"__name__": "Name", "名前": "名前", "...": "...", " ": "Value", "1. open": "Open", "2.5 x": "2 5 x",
 	} {
 		if got := labelOf(key); got != want {
 			t.Errorf("labelOf(%q) = %q, want %q", key, got, want)
@@ -415,7 +422,7 @@ func FuzzDerive(f *testing.F) {
 		// What Derive drafts must be what Parse takes: nothing is lost there.
 		d := &deriver{opts: o}
 		found := d.find(v)
-		if found.what == foundNothing || found.what == foundShape {
+		if found.what == foundNothing {
 			return
 		}
 		if cols := d.columns(found); len(cols) > 0 {

@@ -14,6 +14,7 @@ type valueFacts struct {
 	url      bool // http or https
 	api      bool // URLs of the API itself
 	markup   bool // HTML tags inside
+	tags     bool // tags or entities that certainly are HTML
 	long     bool // mostly over 200 characters
 	wide     bool // some over 80 bytes
 	same     bool // all alike
@@ -21,6 +22,7 @@ type valueFacts struct {
 	secret   bool // written like a credential
 	template bool // URLs with {…}
 	image    bool // URLs of pictures
+	percent  bool // numbers under a key that says so
 	date     Kind // KindDate or KindDateTime, else ""
 }
 
@@ -29,7 +31,7 @@ var codeWords = nameSet("id", "ids", "uuid", "phone", "tel", "zip", "postal", "p
 	"latitude", "longitude", "reclat", "reclong", "year", "port", "number", "isbn", "ean", "gtin", "upc", "sku", "key", "date")
 
 // Words of keys whose large numbers are moments.
-var timeWords = nameSet("time", "times", "timestamp", "date", "at", "ts", "dt", "created", "updated", "modified", "published",
+var timeWords = nameSet("t", "time", "times", "timestamp", "date", "at", "ts", "dt", "created", "updated", "modified", "published",
 	"epoch", "sunrise", "sunset", "expires", "expiry", "start", "end", "since", "until", "utc", "datetime", "on", "started", "ended")
 
 func look(keys []string, vs []Value) valueFacts {
@@ -37,7 +39,7 @@ func look(keys []string, vs []Value) valueFacts {
 		return valueFacts{}
 	}
 	last := keys[len(keys)-1]
-	var numbers, flags, texts, digits, urls, markups, longs, wides, hashes, templates, images, apis, secrets int
+	var numbers, flags, texts, digits, urls, markups, tags, other, longs, wides, hashes, templates, images, apis, secrets int
 	same := true
 	for _, v := range vs {
 		same = same && sampleText(v) == sampleText(vs[0])
@@ -53,6 +55,8 @@ func look(keys []string, vs []Value) valueFacts {
 			s := v[:min(len(v), deriveText)]
 			digits += count(isNumeric(v))
 			markups += count(hasMarkup(s))
+			tags += count(isHTML(s))
+			other += count(strings.Contains(s, "<") && !isHTML(s))
 			hashes += count(isRandom(v))
 			secrets += count(looksSecret(v))
 			if isWebURL(v) {
@@ -64,12 +68,15 @@ func look(keys []string, vs []Value) valueFacts {
 		}
 	}
 	n := len(vs)
+	percent := slices.ContainsFunc(keyWords(last), func(w string) bool { return w == "percent" || w == "percentage" || w == "pct" })
 	return valueFacts{
+		percent:  percent && numbers+digits == n,
 		numeric:  numbers+digits == n,
 		flag:     flags == n,
 		url:      urls*2 > n && texts == n,
 		api:      apis > 0,
 		markup:   markups > 0,
+		tags:     tags > 0 && other == 0,
 		long:     longs*2 > n,
 		wide:     wides > 0,
 		same:     same,
@@ -88,8 +95,7 @@ func count(b bool) int {
 	return 0
 }
 
-// format is step four for one column. Percentages, sizes in bytes, money and
-// HTML are shown as numbers and text.
+// format is step four for one column.
 func (f valueFacts) format(c draftColumn) Kind {
 	w := keyWords(c.keys[len(c.keys)-1])
 	code := slices.ContainsFunc(w, func(s string) bool { return codeWords[s] })
@@ -102,11 +108,42 @@ func (f valueFacts) format(c draftColumn) Kind {
 		return f.date
 	case f.flag:
 		return KindBoolean
+	case f.percent:
+		return KindPercent
 	case f.numeric && !code && c.rank != rankID && c.rank != rankForeign:
 		return KindNumber
+	case f.tags:
+		return KindHTML
 	default:
 		return KindAuto
 	}
+}
+
+// format is that of the column in what was gathered: amounts have a currency,
+// sizes of files are bytes.
+func (g *gatherer) format(c draftColumn) Kind {
+	kind := c.facts.format(c)
+	if kind != KindNumber {
+		return kind
+	}
+	w := keyWords(c.keys[len(c.keys)-1])
+	end := ""
+	if len(w) > 0 {
+		end = w[len(w)-1]
+	}
+	switch {
+	case c.currency != "":
+		return KindCurrency
+	case (end == "bytes" || end == "filesize" || end == "size" && g.files) && areWhole(c.values):
+		return KindBytes
+	}
+	return kind
+}
+
+// areWhole reports whether all values are whole numbers and none is below
+// zero.
+func areWhole(vs []Value) bool {
+	return !slices.ContainsFunc(vs, func(v Value) bool { return strings.Trim(sampleText(v), "0123456789") != "" || sampleText(v) == "" })
 }
 
 // dateKind says whether the values are dates or moments: KindDate when every
@@ -231,6 +268,32 @@ func hasMarkup(s string) bool {
 	for i := 0; i+2 < len(s); i++ {
 		if s[i] == '<' && (s[i+1] == '/' || s[i+1] >= 'a' && s[i+1] <= 'z') && strings.IndexByte(s[i:], '>') > 0 {
 			return true
+		}
+	}
+	return false
+}
+
+// Tags that only HTML has, or the markup of articles. A "<" in a title may be
+// anything: vector<int> must stay.
+var htmlTags = nameSet("p", "br", "a", "b", "i", "em", "strong", "div", "span", "ul", "ol", "li", "h1", "h2", "h3", "h4", "code", "pre",
+	"table", "td", "tr", "sub", "sup", "blockquote", "u", "small")
+
+// isHTML reports whether a text has a known tag or an entity.
+func isHTML(s string) bool {
+	for i := 0; i < len(s); i++ {
+		switch rest := s[i:]; s[i] {
+		case '<':
+			rest = strings.TrimPrefix(rest[1:], "/")
+			end := strings.IndexFunc(rest, func(r rune) bool { return r == '>' || r == ' ' || r == '/' })
+			if end > 0 && (htmlTags[strings.ToLower(rest[:end])] || strings.HasPrefix(rest, "jats:")) && strings.IndexByte(rest, '>') > 0 {
+				return true
+			}
+		case '&':
+			for _, e := range []string{"&amp;", "&lt;", "&gt;", "&quot;", "&nbsp;", "&apos;", "&#"} {
+				if strings.HasPrefix(rest, e) && (e != "&#" || len(rest) > 3 && strings.IndexByte(rest[:min(len(rest), 9)], ';') > 2) {
+					return true
+				}
+			}
 		}
 	}
 	return false

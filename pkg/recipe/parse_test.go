@@ -373,11 +373,9 @@ func randomRecipe(rng *rand.Rand) Value {
 		}
 		o := Object{{"path", p()}}
 		k := string(kinds[rng.IntN(len(kinds))])
-		if renderable(Kind(k)) {
-			maybe(&o, "format", 2, k)
-		}
+		maybe(&o, "format", 2, k)
 		for _, m := range (Object{{"prefix", "p "}, {"suffix", " s"}, {"default", "-"}, {"maxChars", num("1", "20")}, {"decimals", num("0", "2")}, {"scale", num("100", "0.01", "1e-2")},
-			{"group", true}, {"unit", pick(rng, "s", "ms")}, {"true", "on"}, {"false", "off"}, {"text", p()}, {"join", "; "}, {"item", pick(rng, "a", "a.b", "@")}, {"each", pick(rng, "number", "date")}, {"maxItems", num("3")}}) {
+			{"group", true}, {"currency", pick(rng, "USD", "@.currency", "$.c")}, {"unit", pick(rng, "s", "ms")}, {"true", "on"}, {"false", "off"}, {"text", p()}, {"join", "; "}, {"item", pick(rng, "a", "a.b", "@")}, {"each", pick(rng, "number", "date")}, {"maxItems", num("3")}}) {
 			of := optionKinds(m.Key)
 			if of == nil && k != "json" || len(o) > 1 && o[1].Key == "format" && contains(of, Kind(k)) {
 				maybe(&o, m.Key, 2, m.Value)
