@@ -7,47 +7,68 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
-	"runtime/debug"
+	"runtime"
 	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"github.com/hyperbolic-gateway/hb-rest/internal/config"
-	"github.com/hyperbolic-gateway/hb-rest/internal/fault"
+	"github.com/hyperbolic-gateway/hb-rest/internal/control"
 )
 
-// Exit codes of hbrestd.
-const (
-	exitOK         = 0
-	exitFailed     = 1
-	exitUsage      = 2
-	exitNotRunning = 3
-	exitNotFound   = 5
-	exitInvalid    = 6
-	exitUpstream   = 7
-)
-
-// An app is one run of the command line.
+// An app is one run of the command line: its streams and what it can reach.
 type app struct {
 	env            config.Env
+	goos           string
+	version        build
 	stdin          io.Reader
 	stdout, stderr io.Writer
+
+	// width is the number of columns of the terminal that stdout is; 0: it is
+	// none, and what is printed is for a program.
+	width func() int
+	// interactive reports whether somebody can answer a question.
+	interactive func() bool
+	// connect reaches the daemon through the control socket at path. It opens
+	// nothing; timeout 0 is what suits each call.
+	connect func(path string, o control.ClientOptions) control.Backend
+
+	reached []control.Backend // what connect made, to look at the daemon's version afterwards
+	warned  bool              // the warnings about the settings were printed
 }
 
-// Main runs one command line and returns the exit code.
+// Main runs one command line and returns the exit code. Interrupting it once
+// ends what it does; a second time ends the process.
 func Main(args []string, env config.Env, stdin io.Reader, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	a := &app{env: env, stdin: stdin, stdout: stdout, stderr: stderr}
+	context.AfterFunc(ctx, stop)
+	a := &app{
+		env: env, goos: runtime.GOOS, version: thisBuild(), stdin: stdin, stdout: stdout, stderr: stderr,
+		width:       func() int { return columns(stdout) },
+		interactive: func() bool { return isTerminal(stdin) && isTerminal(stderr) },
+		connect:     func(path string, o control.ClientOptions) control.Backend { return control.NewClient(path, o) },
+	}
+	if isTerminal(stdout) {
+		a.stdout = &tameWriter{w: stdout}
+	}
+	if isTerminal(stderr) {
+		a.stderr = &tameWriter{w: stderr}
+	}
+	return a.run(ctx, args)
+}
+
+func (a *app) run(ctx context.Context, args []string) int {
 	root := a.root()
 	root.SetArgs(args)
-	return a.report(root.ExecuteContext(ctx))
+	cmd, err := root.ExecuteContextC(ctx)
+	a.warnSkew()
+	return a.report(ctx, cmd, err)
 }
 
 func (a *app) root() *cobra.Command {
@@ -57,87 +78,117 @@ func (a *app) root() *cobra.Command {
 		Long: `hbrestd keeps wrappers (saved REST requests with a recipe for their answers),
 runs them under an outbound policy, and serves them to hb-rest, the MCP server
 that your MCP client starts.`,
-		Example:           "  hbrestd run       # start it here, in the foreground\n  hbrestd status    # is it running, and where is its token file?",
-		Version:           Version(),
+		Example: `  hbrestd run                        # start it here, in the foreground
+  hbrestd status                     # is it running, and where is its token file?
+  hbrestd wrapper apply weather.json # save a wrapper
+  hbrestd wrapper run weather --arg city=Oslo`,
+		Version:           a.version.Version,
 		SilenceUsage:      true,
 		SilenceErrors:     true,
-		Args:              usageArgs(cobra.NoArgs),
-		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Args:              noSuchCommand,
+		RunE:              showHelp,
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 	}
 	root.SetIn(a.stdin)
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
+	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { fmt.Fprint(a.stdout, helpText(cmd)) })
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.AddCommand(a.runCommand(), a.statusCommand())
+	root.SetVersionTemplate("hbrestd {{.Version}}\n")
+	root.AddCommand(
+		a.runCommand(), a.statusCommand(), a.pathsCommand(), a.versionCommand(), a.completionCommand(),
+		a.wrapperCommand(), a.recipeCommand(), a.allowCommand(), a.auditCommand(), a.configCommand(),
+	)
 	return root
 }
+
+// noun makes a command that only holds others.
+func noun(cmd *cobra.Command, verbs ...*cobra.Command) *cobra.Command {
+	cmd.Args, cmd.RunE = noSuchCommand, showHelp
+	cmd.AddCommand(verbs...)
+	return cmd
+}
+
+func showHelp(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 
 // A usageError is a command line that cannot be understood: exit code 2.
 type usageError struct{ error }
 
-func usageArgs(f cobra.PositionalArgs) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if err := f(cmd, args); err != nil {
-			return usageError{err}
+func usage(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+
+// noSuchCommand refuses what stands where a command should, and names what was
+// perhaps meant.
+func noSuchCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	cmd.SuggestionsMinimumDistance = 2
+	meant := ""
+	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+		meant = "; did you mean " + strings.Join(near, " or ") + "?"
+	}
+	return usage("unknown command %q for %q%s", args[0], cmd.CommandPath(), meant)
+}
+
+// takes checks the number of arguments; most < 0 is any number. what names
+// them in the message: "the id of a wrapper".
+func takes(least, most int, what string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		switch n := len(args); {
+		case n < least:
+			return usage("%s is missing", what)
+		case most == 0 && n > 0:
+			return usage("unexpected argument %q", args[0])
+		case most >= 0 && n > most:
+			return usage("unexpected argument %q after %s", args[most], what)
 		}
 		return nil
 	}
 }
 
-// report prints an error for a person and says how to exit.
-func (a *app) report(err error) int {
-	if err == nil {
-		return exitOK
+// places are the settings that say where the daemon is.
+func (a *app) places() (config.Daemon, error) {
+	d, warnings, err := config.LoadDaemon(a.env, a.goos)
+	if err != nil {
+		return d, fmt.Errorf("reading the settings: %w", err)
 	}
-	var usage usageError
-	if errors.As(err, &usage) {
-		fmt.Fprintf(a.stderr, "hbrestd: error: %v\nhbrestd: hint: `hbrestd --help` lists the commands\n", err)
-		return exitUsage
-	}
-	var f *fault.Error
-	if !errors.As(err, &f) {
-		fmt.Fprintf(a.stderr, "hbrestd: error: %v\n", err)
-		return exitFailed
-	}
-	fmt.Fprintf(a.stderr, "hbrestd: error: %s\n", f.Message)
-	for _, d := range f.Details {
-		fmt.Fprintf(a.stderr, "  %s: %s\n", d.Field, d.Message)
-	}
-	if f.Hint != "" {
-		fmt.Fprintf(a.stderr, "hbrestd: hint: %s\n", f.Hint)
-	}
-	return exitCode(f.Code)
-}
-
-func exitCode(c fault.Code) int {
-	switch {
-	case c == "BRIDGE_UNREACHABLE" || c == "TOKEN_FILE_MISSING":
-		return exitNotRunning
-	case c == "WRAPPER_NOT_FOUND":
-		return exitNotFound
-	case strings.HasSuffix(string(c), "_INVALID") || c == "BAD_REQUEST" || c == "BAD_JSON":
-		return exitInvalid
-	case strings.HasPrefix(string(c), "UPSTREAM_") || strings.HasPrefix(string(c), "RESPONSE_") || strings.HasPrefix(string(c), "POLICY_"):
-		return exitUpstream
-	}
-	return exitFailed
-}
-
-// Version is the module's version, or the commit when it was built from a
-// checkout.
-func Version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
-	}
-	if v := info.Main.Version; v != "" && v != "(devel)" {
-		return v
-	}
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" && len(s.Value) >= 12 {
-			return "devel-" + s.Value[:12]
+	if !a.warned {
+		a.warned = true
+		for _, w := range warnings {
+			a.warn("%s", w)
 		}
 	}
-	return "devel"
+	return d, nil
+}
+
+// daemon is the running daemon of these settings.
+func (a *app) daemon() (control.Backend, error) {
+	d, err := a.places()
+	if err != nil {
+		return nil, err
+	}
+	return a.reach(d, control.ClientOptions{Version: a.version.Version}), nil
+}
+
+func (a *app) reach(d config.Daemon, o control.ClientOptions) control.Backend {
+	b := a.connect(d.ControlSocket, o)
+	a.reached = append(a.reached, b)
+	return b
+}
+
+// serverVersion is the version of the daemon that answered; "" if none did.
+func (a *app) serverVersion() string {
+	for _, b := range a.reached {
+		if c, ok := b.(interface{ ServerVersion() string }); ok && c.ServerVersion() != "" {
+			return c.ServerVersion()
+		}
+	}
+	return ""
+}
+
+// warnSkew says when the daemon that answered is of another version.
+func (a *app) warnSkew() {
+	if v := a.serverVersion(); v != "" && v != a.version.Version {
+		a.warn("the running daemon is version %s and this command is version %s; restart the daemon", v, a.version.Version)
+	}
 }

@@ -3,7 +3,6 @@ package cli
 import (
 	"fmt"
 	"log/slog"
-	"runtime"
 
 	"github.com/spf13/cobra"
 
@@ -26,21 +25,21 @@ Environment:
   HB_WRAP_ALLOW_HTTP=1      allow plain http to public destinations
   HB_WRAP_CALL_TIMEOUT_MS   the longest a whole call may take (50000)`,
 		Example: "  hbrestd run\n  HB_WRAP_ALLOW_PRIVATE=1 hbrestd run     # to call an API on this machine",
-		Args:    usageArgs(cobra.NoArgs),
+		Args:    takes(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			level := slog.LevelInfo
 			if verbose {
 				level = slog.LevelDebug
 			}
 			log := slog.New(slog.NewTextHandler(a.stderr, &slog.HandlerOptions{Level: level}))
-			cfg, warnings, err := config.LoadDaemon(a.env, runtime.GOOS)
+			cfg, warnings, err := config.LoadDaemon(a.env, a.goos)
 			if err != nil {
 				return fmt.Errorf("reading the settings: %w", err)
 			}
 			for _, w := range warnings {
 				log.Warn(string(w))
 			}
-			return daemon.Run(cmd.Context(), daemon.Options{Config: cfg, Version: Version(), Log: log})
+			return daemon.Run(cmd.Context(), daemon.Options{Config: cfg, Version: a.version.Version, Log: log})
 		},
 	}
 	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "log debugging details too")

@@ -1,13 +1,10 @@
 package cli
 
 import (
-	"encoding/json"
+	"context"
 	"fmt"
-	"io"
 	"net/url"
-	"runtime"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -15,76 +12,91 @@ import (
 	"github.com/hyperbolic-gateway/hb-rest/internal/api"
 	"github.com/hyperbolic-gateway/hb-rest/internal/client"
 	"github.com/hyperbolic-gateway/hb-rest/internal/config"
+	"github.com/hyperbolic-gateway/hb-rest/internal/fault"
 )
 
-// statusTimeout is how long a person waits for one line of answer.
-const statusTimeout = 5 * time.Second
+type statusOptions struct {
+	app  *app
+	json bool
+}
 
 func (a *app) statusCommand() *cobra.Command {
-	var asJSON bool
+	o := &statusOptions{app: a}
 	cmd := &cobra.Command{
-		Use:     "status",
-		Short:   "Say whether the daemon is running, where it listens and where its token file is",
-		Long:    "Asks the running daemon for its state, the same way as hb-rest does. Exit code 3: not running.",
+		Use:   "status",
+		Short: "Say whether the daemon is running, where it listens and where its token file is",
+		Long: `Asks the running daemon for its state, over its control socket, or over the
+bridge when nothing listens there. Exit code 3: not running.`,
 		Example: "  hbrestd status\n  hbrestd status --json",
-		Args:    usageArgs(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := a.client()
-			if err != nil {
-				return err
-			}
-			st, err := c.Status(cmd.Context())
-			if err != nil {
-				return err
-			}
-			if asJSON {
-				enc := json.NewEncoder(a.stdout)
-				enc.SetIndent("", "  ")
-				return enc.Encode(st)
-			}
-			return printStatus(a.stdout, st)
-		},
+		Args:    takes(0, 0, ""),
+		RunE:    func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	addJSON(cmd, &o.json)
 	return cmd
 }
 
-// client talks to the bridge of the daemon that these settings describe.
-func (a *app) client() (*client.Client, error) {
-	d, _, err := config.LoadDaemon(a.env, runtime.GOOS)
+func (o *statusOptions) run(ctx context.Context) error {
+	d, err := o.app.daemon()
 	if err != nil {
-		return nil, fmt.Errorf("reading the settings: %w", err)
+		return err
 	}
-	s, _, err := config.LoadShim(a.env, runtime.GOOS)
+	st, err := d.Status(ctx)
+	if fault.Is(err, "BRIDGE_UNREACHABLE") {
+		if st = o.overBridge(ctx); st != nil {
+			o.app.warn("the daemon runs, but not with these settings: %v. The other commands need the socket; `hbrestd paths` shows where they look", err)
+			err = nil
+		}
+	}
 	if err != nil {
-		return nil, fmt.Errorf("reading the settings: %w", err)
+		return err
 	}
-	u := s.URL
-	if _, set := a.env("HB_WRAP_URL"); !set && !strings.HasSuffix(d.Addr, ":0") {
-		u = &url.URL{Scheme: "http", Host: d.Addr}
+	if o.json {
+		return o.app.printJSON(st)
 	}
-	return client.New(client.Options{
-		URL: u, TokenFiles: s.TokenCandidates, Version: Version(), Timeout: statusTimeout,
-		Started: time.Unix(0, 0), // a person is told at once when nothing runs
-	}), nil
+	return o.app.print(facts(statusRows(st)))
 }
 
-func printStatus(w io.Writer, st *api.Status) error {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	row := func(name, format string, args ...any) { fmt.Fprintf(t, "%s\t%s\n", name, fmt.Sprintf(format, args...)) }
-	row("hbrestd", "running, version %s, pid %d", st.Version, st.PID)
-	row("since", "%s", st.StartedAt)
-	row("bridge", "http://%s", st.Address)
-	row("token file", "%s", st.TokenFile)
-	row("home", "%s", st.Home)
+// overBridge asks the bridge. It tells a daemon that does not run from one
+// whose control socket is elsewhere, as it is when it was started with another
+// XDG_RUNTIME_DIR: by a service manager, and this command by a cron job.
+func (o *statusOptions) overBridge(ctx context.Context) *api.Status {
+	d, err := o.app.places()
+	if err != nil {
+		return nil
+	}
+	s, _, err := config.LoadShim(o.app.env, o.app.goos)
+	if err != nil {
+		return nil
+	}
+	u := s.URL
+	if _, set := o.app.env("HB_WRAP_URL"); !set && !strings.HasSuffix(d.Addr, ":0") {
+		u = &url.URL{Scheme: "http", Host: d.Addr}
+	}
+	st, err := client.New(client.Options{
+		URL: u, TokenFiles: s.TokenCandidates, Version: o.app.version.Version, Timeout: quickTimeout,
+		Started: time.Unix(0, 0), // a person is told at once when nothing runs
+	}).Status(ctx)
+	if err != nil {
+		return nil
+	}
+	return st
+}
+
+func statusRows(st *api.Status) [][2]string {
 	damaged := ""
 	if st.Damaged > 0 {
 		damaged = fmt.Sprintf(" (%d damaged)", st.Damaged)
 	}
-	row("wrappers", "%d%s, revision %d", st.Wrappers, damaged, st.Revision)
-	row("private hosts", "%s", onOff(st.AllowPrivate))
-	row("plain http", "%s", onOff(st.AllowHTTP))
-	return t.Flush()
+	return [][2]string{
+		{"hbrestd", fmt.Sprintf("running, version %s, pid %d", st.Version, st.PID)},
+		{"since", st.StartedAt},
+		{"bridge", "http://" + st.Address},
+		{"token file", st.TokenFile},
+		{"home", st.Home},
+		{"wrappers", fmt.Sprintf("%d%s, revision %d", st.Wrappers, damaged, st.Revision)},
+		{"private hosts", onOff(st.AllowPrivate)},
+		{"plain http", onOff(st.AllowHTTP)},
+	}
 }
 
 func onOff(b bool) string {
@@ -92,4 +104,17 @@ func onOff(b bool) string {
 		return "allowed"
 	}
 	return "refused"
+}
+
+// facts are lines of a name and a value.
+func facts(rows [][2]string) string {
+	long := 0
+	for _, r := range rows {
+		long = max(long, len(r[0]))
+	}
+	var b strings.Builder
+	for _, r := range rows {
+		fmt.Fprintf(&b, "%-*s  %s\n", long, r[0], clean(r[1]))
+	}
+	return b.String()
 }

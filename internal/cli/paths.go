@@ -1,0 +1,120 @@
+package cli
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hyperbolic-gateway/hb-rest/internal/config"
+)
+
+type pathsOptions struct {
+	app  *app
+	json bool
+}
+
+// A place is one line of `paths`.
+type place struct {
+	Name   string `json:"name"`
+	Path   string `json:"path"`
+	Exists bool   `json:"exists"`
+}
+
+type placeList struct {
+	Places  []place `json:"places"`
+	Clients []place `json:"clients"` // where MCP clients keep their settings
+}
+
+func (a *app) pathsCommand() *cobra.Command {
+	o := &pathsOptions{app: a}
+	cmd := &cobra.Command{
+		Use:   "paths",
+		Short: "Print where everything is kept",
+		Long: `Prints the paths that these settings give, whether the daemon runs or not, and
+the files in which MCP clients of this user keep their settings. HB_WRAP_HOME
+moves all of the daemon's.`,
+		Example: "  hbrestd paths\n  hbrestd paths --json",
+		Args:    takes(0, 0, ""),
+		RunE:    func(*cobra.Command, []string) error { return o.run() },
+	}
+	addJSON(cmd, &o.json)
+	return cmd
+}
+
+func (o *pathsOptions) run() error {
+	d, err := o.app.places()
+	if err != nil {
+		return err
+	}
+	l := placeList{Places: daemonPlaces(d), Clients: clientPlaces(o.app.env, o.app.goos)}
+	if s, _, err := config.LoadShim(o.app.env, o.app.goos); err == nil && s.LogPath != "" {
+		l.Places = append(l.Places, place{Name: "log of hb-rest", Path: s.LogPath})
+	}
+	for _, list := range [][]place{l.Places, l.Clients} {
+		for i := range list {
+			_, err := os.Lstat(list[i].Path)
+			list[i].Exists = !errors.Is(err, fs.ErrNotExist)
+		}
+	}
+	if o.json {
+		return o.app.printJSON(l)
+	}
+	t := table{header: []string{"WHAT", "PATH", "EXISTS"}}
+	for _, p := range append(append([]place{}, l.Places...), l.Clients...) {
+		t.add(p.Name, p.Path, map[bool]string{true: "yes", false: "no"}[p.Exists])
+	}
+	if o.app.width() == 0 {
+		return o.app.print(separated(t.rows))
+	}
+	return o.app.print(aligned(t, 1<<20, true)) // a path that is cut is none
+}
+
+func daemonPlaces(d config.Daemon) []place {
+	return []place{
+		{Name: "home", Path: d.Home},
+		{Name: "wrappers", Path: d.StorePath},
+		{Name: "audit trail", Path: filepath.Join(d.WrapDir, "audit.db")},
+		{Name: "token file", Path: d.TokenPath},
+		{Name: "control socket", Path: d.ControlSocket},
+	}
+}
+
+// clientPlaces are the user-wide settings of MCP clients, as their makers
+// document them. A client that is told to keep them elsewhere is not followed.
+func clientPlaces(env config.Env, goos string) []place {
+	home := func(name string, elements ...string) string {
+		base, ok := env(name)
+		if !ok || base == "" {
+			return ""
+		}
+		return filepath.Join(append([]string{base}, elements...)...)
+	}
+	user, settings := "HOME", func(elements ...string) string { return home("HOME", append([]string{".config"}, elements...)...) }
+	switch goos {
+	case "darwin":
+		settings = func(elements ...string) string {
+			return home("HOME", append([]string{"Library", "Application Support"}, elements...)...)
+		}
+	case "windows":
+		user, settings = "USERPROFILE", func(elements ...string) string { return home("APPDATA", elements...) }
+	}
+	var list []place
+	for _, p := range []place{
+		{Name: "Claude Code", Path: home(user, ".claude.json")},
+		{Name: "Claude Desktop", Path: settings("Claude", "claude_desktop_config.json")},
+		{Name: "Codex", Path: home(user, ".codex", "config.toml")},
+		{Name: "Copilot CLI", Path: home(user, ".copilot", "mcp-config.json")},
+		{Name: "Cursor", Path: home(user, ".cursor", "mcp.json")},
+		{Name: "Gemini CLI", Path: home(user, ".gemini", "settings.json")},
+		{Name: "VS Code", Path: settings("Code", "User", "mcp.json")},
+		{Name: "Windsurf", Path: home(user, ".codeium", "windsurf", "mcp_config.json")},
+	} {
+		if p.Path != "" {
+			list = append(list, p)
+		}
+	}
+	return list
+}

@@ -1,0 +1,183 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hyperbolic-gateway/hb-rest/internal/api"
+	"github.com/hyperbolic-gateway/hb-rest/internal/fault"
+)
+
+// Exit codes of hbrestd.
+const (
+	exitOK          = 0
+	exitFailed      = 1
+	exitUsage       = 2
+	exitNotRunning  = 3
+	exitCredential  = 4 // or approval
+	exitNotFound    = 5
+	exitInvalid     = 6
+	exitUpstream    = 7
+	exitInterrupted = 130 // as a shell has it for SIGINT
+)
+
+// exitCodes is the table of docs/cli.md.
+var exitCodes = []struct {
+	code    int
+	meaning string
+}{
+	{exitOK, "done"},
+	{exitFailed, "failed for another reason; the audit trail does not verify"},
+	{exitUsage, "the command line cannot be understood"},
+	{exitNotRunning, "the daemon is not running"},
+	{exitCredential, "a credential or an approval is needed"},
+	{exitNotFound, "no such wrapper, setting or rule"},
+	{exitInvalid, "a document, an argument or a value is not valid"},
+	{exitUpstream, "the API failed, or the outbound policy refused the call"},
+	{exitInterrupted, "interrupted"},
+}
+
+// errSilent ends a command that has said everything: exit code 1.
+var errSilent = errors.New("failed")
+
+// A coded error has an exit code of its own.
+type coded struct {
+	exit int
+	error
+}
+
+func (c coded) Unwrap() error { return c.error }
+
+// report prints an error for a person, or with --json for a program, and says
+// how to exit.
+func (a *app) report(ctx context.Context, cmd *cobra.Command, err error) int {
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.Is(err, errSilent):
+		return exitFailed
+	case errors.Is(err, syscall.EPIPE):
+		return exitFailed // the reader went away, so nobody is there to be told
+	case ctx.Err() != nil && (fault.Is(err, "CALL_CANCELLED") || errors.Is(err, context.Canceled)):
+		a.say("interrupted")
+		return exitInterrupted
+	}
+	exit, e := explain(cmd, err)
+	if wantsJSON(cmd) {
+		if text, err := jsonText(errorBody(e, err)); err == nil {
+			fmt.Fprint(a.stderr, text)
+		}
+		return exit
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "hbrestd: error: %s\n", clean(withoutDetails(e)))
+	for _, d := range e.Details {
+		if len(e.Details) == 1 && d.Hint == "" && strings.Contains(e.Message, d.Message) && strings.Contains(e.Message, d.Field) {
+			break // the message has said it all
+		}
+		fmt.Fprintf(&b, "  %s: %s", clean(d.Field), clean(d.Message))
+		if d.Hint != "" {
+			fmt.Fprintf(&b, " (%s)", clean(d.Hint))
+		}
+		b.WriteByte('\n')
+	}
+	if n := len(e.Details); n == fault.MaxDetails {
+		fmt.Fprintf(&b, "  (the first %d problems; there may be more)\n", n)
+	}
+	if e.Hint != "" {
+		fmt.Fprintf(&b, "hbrestd: hint: %s\n", clean(e.Hint))
+	}
+	fmt.Fprint(a.stderr, b.String())
+	return exit
+}
+
+// explain makes a fault of any error, and says how to exit. An error that is
+// none of ours has happened in this process, to the person who reads it: its
+// text is shown, and no log has an id of it.
+func explain(cmd *cobra.Command, err error) (int, *fault.Error) {
+	var misused usageError
+	if errors.As(err, &misused) {
+		return exitUsage, &fault.Error{Code: "USAGE", Message: misused.Error(), Hint: fmt.Sprintf("`%s --help` shows how it is used.", cmd.CommandPath())}
+	}
+	var e *fault.Error
+	if !errors.As(err, &e) {
+		e = &fault.Error{Code: "FAILED", Message: err.Error()}
+	}
+	exit := exitCode(e.Code)
+	var own coded
+	if errors.As(err, &own) {
+		exit = own.exit
+	}
+	return exit, e
+}
+
+func exitCode(c fault.Code) int {
+	has := func(prefixes ...string) bool {
+		for _, p := range prefixes {
+			if strings.HasPrefix(string(c), p) {
+				return true
+			}
+		}
+		return false
+	}
+	switch {
+	case c == "BRIDGE_UNREACHABLE" || c == "TOKEN_FILE_MISSING" || c == "SHUTTING_DOWN":
+		return exitNotRunning
+	case c == "AUTH_REQUIRED" || has("SECRET_", "APPROVAL_"):
+		return exitCredential
+	case has("UPSTREAM_", "RESPONSE_", "POLICY_"):
+		return exitUpstream
+	case c != "ROUTE_NOT_FOUND" && strings.HasSuffix(string(c), "_NOT_FOUND"):
+		return exitNotFound
+	case c == "BAD_REQUEST" || c == "BAD_JSON" || c == "BODY_TOO_LARGE" || strings.HasSuffix(string(c), "_INVALID") || has("DERIVE_"):
+		return exitInvalid
+	}
+	return exitFailed
+}
+
+// withoutDetails is the message up to where it starts to repeat the details,
+// which follow in full.
+func withoutDetails(e *fault.Error) string {
+	if len(e.Details) > 1 {
+		if head, _, ok := strings.Cut(e.Message, ": "+e.Details[0].Field); ok {
+			return head
+		}
+	}
+	return e.Message
+}
+
+// wantsJSON reports whether the command was asked for JSON.
+func wantsJSON(cmd *cobra.Command) bool {
+	if cmd == nil {
+		return false
+	}
+	f := cmd.Flags().Lookup("json")
+	return f != nil && f.Value.String() == "true"
+}
+
+// errorBody is the wire form of a failure, the same as the bridge's.
+func errorBody(e *fault.Error, err error) api.Error {
+	b := api.Error{
+		Code: string(e.Code), Retryable: e.Retryable, Hint: e.Hint, Message: e.Message,
+		RetryAfterMs: e.RetryAfter.Milliseconds(), Details: make([]api.Detail, 0, len(e.Details)),
+	}
+	if e.Status != 0 {
+		b.Status = &e.Status
+	}
+	if e.Field != "" {
+		b.Field = &e.Field
+	}
+	for _, d := range e.Details {
+		b.Details = append(b.Details, api.Detail{Field: d.Field, Code: string(d.Code), Message: d.Message, Hint: d.Hint})
+	}
+	var call *api.CallError
+	if errors.As(err, &call) {
+		b.Wrapper, b.Request, b.DurationMs = call.Wrapper, call.Request, call.Duration.Milliseconds()
+	}
+	return b
+}
