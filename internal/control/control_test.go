@@ -112,8 +112,10 @@ func TestFaultsComeBack(t *testing.T) {
 	if !errors.As(err, &call) {
 		t.Fatalf("%v is no CallError", err)
 	}
-	want := &api.CallError{Wrapper: &api.WrapperRef{ID: "city.weather", Name: "Weather"}, Duration: 184 * time.Millisecond,
-		Request: &api.Request{Method: "GET", URL: "https://api.example.com/w?city=Oslo", Headers: json.RawMessage(`{}`)}}
+	want := &api.CallError{
+		Wrapper: &api.WrapperRef{ID: "city.weather", Name: "Weather"}, Duration: 184 * time.Millisecond,
+		Request: &api.Request{Method: "GET", URL: "https://api.example.com/w?city=Oslo", Headers: json.RawMessage(`{}`)},
+	}
 	got := *call
 	got.Err = nil
 	if d := cmp.Diff(want, &got); d != "" {
@@ -151,6 +153,8 @@ func mustBe(t *testing.T, err error, want *fault.Error) {
 
 // strip is a fault without its unexported cause.
 func strip(e *fault.Error) map[string]any {
-	return map[string]any{"code": e.Code, "message": e.Message, "field": e.Field, "status": e.Status, "hint": e.Hint,
-		"retryable": e.Retryable, "after": e.RetryAfter, "details": append([]fault.Detail{}, e.Details...)}
+	return map[string]any{
+		"code": e.Code, "message": e.Message, "field": e.Field, "status": e.Status, "hint": e.Hint,
+		"retryable": e.Retryable, "after": e.RetryAfter, "details": append([]fault.Detail{}, e.Details...),
+	}
 }

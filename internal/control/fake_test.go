@@ -59,8 +59,10 @@ func (f *fake) wait(ctx context.Context) error {
 	return ctx.Err()
 }
 
-var theStatus = api.Status{OK: true, Version: "1.2.3", PID: 4321, Address: "127.0.0.1:4111", Home: "/home/ada/.local/state/hbrestd",
-	TokenFile: "/home/ada/.local/state/hbrestd/wrap/token", StartedAt: "2026-11-30T08:00:00Z", Wrappers: 2, Revision: 7, CallTimeout: 50000}
+var theStatus = api.Status{
+	OK: true, Version: "1.2.3", PID: 4321, Address: "127.0.0.1:4111", Home: "/home/ada/.local/state/hbrestd",
+	TokenFile: "/home/ada/.local/state/hbrestd/wrap/token", StartedAt: "2026-11-30T08:00:00Z", Wrappers: 2, Revision: 7, CallTimeout: 50000,
+}
 
 func (f *fake) Status(context.Context) (*api.Status, error) {
 	f.note("Status", nil)
@@ -101,8 +103,10 @@ func (f *fake) Secrets(context.Context) (*api.SecretList, error) {
 
 func theRun() *api.RunResult {
 	status, md := 200, "| City |\n| --- |\n| Oslo & <b> |\n"
-	return &api.RunResult{OK: true, Status: &status, DurationMs: 42, Wrapper: api.WrapperRef{ID: "city.weather", Name: "Weather"}, Markdown: &md,
-		Records: json.RawMessage(`[{"id":9007199254740993,"price":30.00}]`), Meta: api.Meta{Mode: "table", Selected: 1, Rendered: 1}}
+	return &api.RunResult{
+		OK: true, Status: &status, DurationMs: 42, Wrapper: api.WrapperRef{ID: "city.weather", Name: "Weather"}, Markdown: &md,
+		Records: json.RawMessage(`[{"id":9007199254740993,"price":30.00}]`), Meta: api.Meta{Mode: "table", Selected: 1, Rendered: 1},
+	}
 }
 
 var errLimited = fault.New("UPSTREAM_RATE_LIMITED", "the API answered 429: slow down").With(fault.Status(429), fault.RetryAfter(4200*time.Millisecond))
@@ -119,11 +123,14 @@ func (f *fake) Run(ctx context.Context, q *api.RunRequest) (*api.RunResult, erro
 		<-f.hold
 		f.gone <- ctx.Err()
 	case "!limited":
-		return nil, &api.CallError{Err: errLimited, Wrapper: &api.WrapperRef{ID: "city.weather", Name: "Weather"},
-			Request: &api.Request{Method: "GET", URL: "https://api.example.com/w?city=Oslo", Headers: json.RawMessage(`{}`)}, Duration: 184 * time.Millisecond}
+		return nil, &api.CallError{
+			Err: errLimited, Wrapper: &api.WrapperRef{ID: "city.weather", Name: "Weather"},
+			Request: &api.Request{Method: "GET", URL: "https://api.example.com/w?city=Oslo", Headers: json.RawMessage(`{}`)}, Duration: 184 * time.Millisecond,
+		}
 	case "!args":
 		return nil, fault.New("ARGS_INVALID", "args.city: is required").With(fault.Details([]fault.Detail{
-			{Field: "args.city", Code: "REQUIRED", Message: "is required"}, {Field: "args.days", Code: "TYPE", Message: "must be integer", Hint: "Send 3."}}))
+			{Field: "args.city", Code: "REQUIRED", Message: "is required"}, {Field: "args.days", Code: "TYPE", Message: "must be integer", Hint: "Send 3."},
+		}))
 	case "!plain":
 		return nil, errors.New("open /secret/path: permission denied")
 	case "!panic":
@@ -135,8 +142,10 @@ func (f *fake) Run(ctx context.Context, q *api.RunRequest) (*api.RunResult, erro
 }
 
 func thePlan() *api.Plan {
-	return &api.Plan{OK: true, DryRun: true, Wrapper: api.WrapperRef{ID: "city.weather", Name: "Weather"}, Args: json.RawMessage(`{"city":"Oslo"}`),
-		Request: api.Request{Method: "GET", URL: "https://api.example.com/w?city=Oslo&q=<a>", Headers: json.RawMessage(`{}`)}}
+	return &api.Plan{
+		OK: true, DryRun: true, Wrapper: api.WrapperRef{ID: "city.weather", Name: "Weather"}, Args: json.RawMessage(`{"city":"Oslo"}`),
+		Request: api.Request{Method: "GET", URL: "https://api.example.com/w?city=Oslo&q=<a>", Headers: json.RawMessage(`{}`)},
+	}
 }
 
 func (f *fake) Test(_ context.Context, q *api.TestRequest) (*api.TestResult, error) {
@@ -161,8 +170,10 @@ func (f *fake) rows() *api.AuditPage {
 	if f.empty {
 		return &api.AuditPage{Next: 12}
 	}
-	return &api.AuditPage{Next: 12, Rows: []api.AuditRow{{Seq: 11, Time: "2026-11-30T08:00:00.123Z", Kind: "run", Wrapper: "city.weather", Method: "GET",
-		Host: "api.example.com", Status: 200, Bytes: 512, DurationMs: 42}}}
+	return &api.AuditPage{Next: 12, Rows: []api.AuditRow{{
+		Seq: 11, Time: "2026-11-30T08:00:00.123Z", Kind: "run", Wrapper: "city.weather", Method: "GET",
+		Host: "api.example.com", Status: 200, Bytes: 512, DurationMs: 42,
+	}}}
 }
 
 func (f *fake) Audit(_ context.Context, limit int) (*api.AuditPage, error) {
@@ -188,7 +199,8 @@ func (f *fake) Apply(_ context.Context, q *control.ApplyRequest) (*control.Apply
 		return &control.ApplyResult{OK: true, Revision: 9}, nil
 	}
 	return &control.ApplyResult{OK: true, DryRun: q.DryRun, Revision: 9, Changes: []control.ApplyChange{
-		{Source: q.Documents[0].Source, ID: "city.weather", Action: "created", After: json.RawMessage(theDocument)}}}, nil
+		{Source: q.Documents[0].Source, ID: "city.weather", Action: "created", After: json.RawMessage(theDocument)},
+	}}, nil
 }
 
 func (f *fake) Expose(_ context.Context, q *control.ExposeRequest) (*control.ExposeResult, error) {
@@ -280,8 +292,10 @@ func serveAt(t testing.TB, f *fake, path string, grace time.Duration) *served {
 	}
 	done := make(chan error, 1)
 	go func() {
-		done <- control.Serve(ctx, l, f, control.Options{Version: "1.2.3", Grace: grace,
-			Log: slog.New(slog.NewTextHandler(s.log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
+		done <- control.Serve(ctx, l, f, control.Options{
+			Version: "1.2.3", Grace: grace,
+			Log: slog.New(slog.NewTextHandler(s.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		})
 	}()
 	s.stop = sync.OnceValue(func() error { cancel(); return <-done })
 	t.Cleanup(func() { _ = s.stop() })

@@ -88,7 +88,7 @@ func bind(passing, path string) (_ net.Listener, file fs.FileInfo, err error) {
 	l.SetUnlinkOnClose(false) // it would remove by name, whosever the file is by then
 	defer func() {
 		if err != nil {
-			l.Close()
+			_ = l.Close()
 			_ = os.Remove(passing)
 		}
 	}()

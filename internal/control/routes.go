@@ -83,8 +83,10 @@ type stopped struct {
 }
 
 func get(path string, serve func(context.Context, url.Values) (any, error), params ...string) route {
-	return route{method: http.MethodGet, path: path, params: params,
-		serve: func(ctx context.Context, q request) (any, error) { return serve(ctx, q.query) }}
+	return route{
+		method: http.MethodGet, path: path, params: params,
+		serve: func(ctx context.Context, q request) (any, error) { return serve(ctx, q.query) },
+	}
 }
 
 // post makes a route whose body is a Q. check fills in and refuses; it may be
