@@ -151,3 +151,15 @@ func FuzzTemplate(f *testing.F) {
 		}
 	})
 }
+
+// The server's Markdown, whatever it is, stays inside its value.
+func FuzzMarkdownValue(f *testing.F) {
+	for _, s := range []string{
+		"# h\n\ntext **b** [l](https://e.com) ![i](https://e.com/i.png)\n\n- a\n  ```go\n  x\n  ```\n- b\n\n> q\n> ```\n> c\n\n| a | b |\n| - | - |\n| `c` | d |",
+		"Title\n===\n\nOther\n---\n\n    code\n\n1. a\n    ```\n    x\n    ```\n[r]: http://e.com\n<b>x</b> <https://e.com>",
+		"~~~\nopen", "- a\n  ```\nb\n", "[![b](http://e.com/i)](http://e.com) \\", "a\n-\n\t# x", "[a]( <java\tscript:x>)", "`a | ![b](http://e.com) `\n| - | - |",
+	} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) { checkMarkdownValue(t, s) })
+}

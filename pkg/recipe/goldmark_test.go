@@ -376,11 +376,35 @@ func TestMarkdownValuesKeepToThemselves(t *testing.T) {
 		checkMarkdownValue(t, s)
 	}
 	n := nasty{rand.New(rand.NewPCG(9, 2026))}
-	for range 4000 {
-		s := n.text()
-		for range n.IntN(4) {
-			s += "\n" + strings.Repeat(" ", n.IntN(6)) + n.text()
-		}
-		checkMarkdownValue(t, s)
+	for range 3000 {
+		checkMarkdownValue(t, n.markdown())
 	}
+}
+
+// markdown makes a text whose lines are blocks of all kinds, put together
+// without a plan.
+func (n nasty) markdown() string {
+	var b strings.Builder
+	for range 1 + n.IntN(8) {
+		for range n.IntN(3) {
+			b.WriteString([]string{"", " ", "  ", "   ", "    ", "\t", "> ", ">", "- ", "* ", "1. ", "10) ", "-   ", "-\t"}[n.IntN(14)])
+		}
+		switch n.IntN(12) {
+		case 0:
+		case 1:
+			b.WriteString([]string{"```", "~~~", "````", "```go", "~~~~ x", "``` `"}[n.IntN(6)])
+		case 2:
+			b.WriteString([]string{"# h", "## h #", "###### h", "===", "---", "-", "=", "***", "- - -", "#"}[n.IntN(10)])
+		case 3:
+			b.WriteString([]string{"<b>", "<script>x", "<!-- c", "<img src=x>", "![i](http://e.com/i)", "![i][r]", "[r]: javascript:x", "[l](javascript:x)", "[![i](u)](v)"}[n.IntN(9)])
+		case 4:
+			b.WriteString([]string{"| a | b |", "| - | - |", "a | b", "-|-", "`a | ![i](u) `", ":-"}[n.IntN(6)])
+		case 5:
+			b.WriteString([]string{"`", "``", "` `` `", "\\`", "\\", "`a`", "x `b", "c` y"}[n.IntN(8)])
+		default:
+			b.WriteString(n.text())
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
 }

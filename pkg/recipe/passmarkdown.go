@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // A value of format markdown is the server's Markdown. It keeps its headings,
@@ -81,7 +82,7 @@ func (p *passer) line() {
 	case fenceOf(inner) != "" && (quote == "" || len(line)-len(quote)-len(inner) < 4):
 		p.fence(quote, line[len(quote):])
 		return
-	case p.filled && isUnderline(strings.TrimLeft(line, " >")):
+	case p.filled && isUnderline(strings.TrimLeft(line, " >\t")):
 		p.underline(line)
 		p.at++
 		return
@@ -106,13 +107,30 @@ func (p *passer) line() {
 		rest = rest[n:]
 	}
 	p.out = appendPassed(p.out, rest, p.tables, false)
+	if n := len(p.out); n > 0 && p.out[n-1] == '\\' && !escaped(p.out, n-1) {
+		p.hardBreak()
+	}
 	p.out = append(p.out, '\n')
+}
+
+// hardBreak writes the backslash at the end of a line, which breaks it there,
+// as two spaces: not every reader finds an escape that starts the next line
+// behind such a backslash. Where spaces could make a mark of the line, the
+// backslash becomes text.
+func (p *passer) hardBreak() {
+	n := len(p.out) - 1
+	last, _ := utf8.DecodeLastRune(p.out[:n])
+	if isWordRune(last) || strings.ContainsRune(",;!?", last) {
+		p.out = append(p.out[:n], "  "...)
+		return
+	}
+	p.out = append(p.out, '\\')
 }
 
 // underline writes a line of dashes or equal signs so that it makes no heading
 // of the line before.
 func (p *passer) underline(line string) {
-	text := strings.TrimLeft(line, " >")
+	text := strings.TrimLeft(line, " >\t")
 	p.out = append(p.out, line[:len(line)-len(text)]...)
 	text = strings.TrimRight(text, " \t")
 	if len(text) >= 3 && text[0] == '-' {
@@ -151,7 +169,7 @@ func (p *passer) heading(body string) bool {
 func blockMarks(line string) int {
 	n := 0
 	for n < len(line) {
-		if line[n] == '>' || line[n] == ' ' {
+		if line[n] == '>' || line[n] == ' ' || line[n] == '\t' {
 			n++
 			continue
 		}
