@@ -294,16 +294,16 @@ func (f *AuditFile) prune() {
 type olderFile struct {
 	path  string
 	first uint64 // number of its first row
-	copy  int
+	nth   int
 }
 
 // olderPath is audit-00000000000000000001.db for audit.db: the names sort as
 // the rows do.
-func olderPath(path string, first uint64, copy int) string {
+func olderPath(path string, first uint64, nth int) string {
 	ext := filepath.Ext(path)
 	name := fmt.Sprintf("%s-%020d", strings.TrimSuffix(path, ext), first)
-	if copy > 1 {
-		name += fmt.Sprintf(".%d", copy)
+	if nth > 1 {
+		name += fmt.Sprintf(".%d", nth)
 	}
 	return name + ext
 }
@@ -322,18 +322,18 @@ func olderFiles(path string) ([]olderFile, error) {
 		if middle, ok = strings.CutSuffix(middle, ext); !ok || !strings.HasPrefix(e.Name(), prefix) || !e.Type().IsRegular() {
 			continue
 		}
-		number, nth, numbered := strings.Cut(middle, ".")
-		o := olderFile{path: filepath.Join(filepath.Dir(path), e.Name()), copy: 1}
+		number, again, numbered := strings.Cut(middle, ".")
+		o := olderFile{path: filepath.Join(filepath.Dir(path), e.Name()), nth: 1}
 		o.first, err = strconv.ParseUint(number, 10, 64)
 		if err == nil && numbered {
-			o.copy, err = strconv.Atoi(nth)
+			o.nth, err = strconv.Atoi(again)
 		}
 		if err == nil && len(number) == 20 {
 			out = append(out, o)
 		}
 	}
 	slices.SortFunc(out, func(a, b olderFile) int {
-		return cmp.Or(cmp.Compare(a.first, b.first), cmp.Compare(a.copy, b.copy))
+		return cmp.Or(cmp.Compare(a.first, b.first), cmp.Compare(a.nth, b.nth))
 	})
 	return out, nil
 }
