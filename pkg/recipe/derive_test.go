@@ -404,6 +404,9 @@ func FuzzDerive(f *testing.F) {
 		`{"items":[{"id":1,"a.b":"x"}],"next":"/x"}`, `[{"page":1},[{"id":1}]]`, `{"error":{"code":1}}`, `["a","b"]`, `"x"`, `3`,
 		`{"data":{"children":[{"data":{"title":"t","created":1765233417}}]}}`, `{"a":[{"id":1,"b":[{"c":1}]}]}`,
 		`{"id":1,"name":"n","x":{"y":{"z":1},"name":""},"l":[1,null,"a"],"m":[{"name":"q"}]}`, `[{"v":[1765233417,"1"]}]`,
+		`{"rates":{"EUR":1.5,"USD":2}}`, `{"a":{"1":{"x":"<b>y</b>"},"2":{"x":"z"}}}`, `{"values":[["a","b"],[1,"2"]]}`, `{"prices":[[1711843200000,1.5]]}`,
+		`{"columns":[{"name":"a"},{"name":"a"}],"rows":[[1,{"b":2}]]}`, `{"h":{"t":[1,2],"x":[3,4]},"h_units":{"x":"°C"}}`,
+		`[{"id":1,"total":1.5,"currency":"EUR","size":3,"sha":"x","a_percent":1}]`, `[{"type":"p","p":{"rich_text":[{"plain_text":"x"}]},"issued":{"date-parts":[[2005]]}}]`,
 		`{"_embedded":{"o":[{"_links":{"self":{"href":"/1"}},"n":1}]}}`,
 	} {
 		f.Add([]byte(s), 0)

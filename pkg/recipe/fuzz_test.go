@@ -90,6 +90,8 @@ func FuzzRecipeParse(f *testing.F) {
 		`{"schemaVersion":1,"fields":{"A":"a"}}`,
 		`{"schemaVersion":1,"mode":"document","template":"{{a|number}}","title":"{{field:B}}","fields":{"B":{"path":"b","format":"list","item":"x","each":"date"}}}`,
 		`{"schemaVersion":1,"fields":{"A":{"path":"$.a[?@.b==1]","scale":1e-2,"format":"number"}},"pagination":{"type":"cursor","next":"header:X","cursorParam":"*"}}`,
+		`{"schemaVersion":1,"shape":"matrix","header":"$.n[*].a","fields":{"A":{"path":"[0]","format":"currency","currency":"@.c","group":true}}}`,
+		`{"schemaVersion":1,"shape":"entries","title":"{{#key}} {{$.a}}","fields":{"A":"#key"}}`,
 		`{"schemaVersion":1,"fields":{"A":"a","A":"b"},"limits":{"maxItems":1e3}}`, `[]`, `{"mode":null}`,
 	} {
 		f.Add([]byte(s))
@@ -110,6 +112,58 @@ func FuzzRecipeParse(f *testing.F) {
 		again, report := Parse(doc)
 		if !report.OK() || !reflect.DeepEqual(r, again) {
 			t.Fatalf("%s\n%+v", Encode(doc), report.Problems)
+		}
+	})
+}
+
+// FuzzRead: one scan finds what a whole decode finds, whatever the body, the
+// paths and the shape.
+func FuzzRead(f *testing.F) {
+	for i, s := range []string{
+		`{"a":{"x":[1,2],"y":3}}`, `[["n","v"],["a",1]]`, `{"a":[[1,2]],"n":["x","x"]}`, `{"a":[{"b":1}],"a":{}}`, `{"a":{"k":{"b":1},"k":2}}`, `[1,[2]]`, `null`,
+	} {
+		f.Add([]byte(s), "$.a", "$.n", i, 2)
+	}
+	f.Fuzz(func(t *testing.T, body []byte, sel, other string, shape, most int) {
+		r := &Recipe{SchemaVersion: 1, Mode: Table, Fields: []Field{{Label: "All"}, {Label: "Other"}}, Shape: []Shape{List, Entries, Columns, Matrix}[shape&3]}
+		var err error
+		if r.Select, err = ParsePath(sel); err != nil || !r.Select.FromRoot() {
+			return
+		}
+		p, err := ParsePath(other)
+		if err != nil {
+			return
+		}
+		r.Fields[0].Path, _ = ParsePath("@")
+		r.Fields[1].Path = p
+		if r.Shape == Matrix {
+			switch shape >> 2 & 3 {
+			case 1:
+				r.Header.First = true
+			case 2:
+				if p.FromRoot() {
+					r.Header.Path = p
+				}
+			}
+		}
+		most &= 7
+		got, err := r.Read(body, most, nil)
+		want, wholeErr := r.readWhole(body, most, nil, r.readPaths())
+		if (err == nil) != (wholeErr == nil) {
+			t.Fatalf("Read: %v, decoded whole: %v", err, wholeErr)
+		}
+		if err != nil {
+			return
+		}
+		if len(got.built) > most || got.items < len(got.built) {
+			t.Fatalf("%d items, %d built, at most %d", got.items, len(got.built), most)
+		}
+		if !reflect.DeepEqual(got.items, want.items) || !reflect.DeepEqual(texts(got.built), texts(want.built)) ||
+			!reflect.DeepEqual(got.keys, want.keys) || got.list != want.list || !reflect.DeepEqual(got.notes, want.notes) {
+			t.Fatalf("shape %s, select %s, header %v, of %q\n got %+v\nwant %+v", r.Shape, sel, r.Header, body, got, want)
+		}
+		if !reflect.DeepEqual(texts(got.LookupAll(p)), texts(want.LookupAll(p))) {
+			t.Fatalf("%s: got %v, want %v", p, texts(got.LookupAll(p)), texts(want.LookupAll(p)))
 		}
 	})
 }
