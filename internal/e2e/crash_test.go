@@ -29,15 +29,15 @@ type process struct {
 	client *client.Client
 }
 
-// startDaemon starts hbrestd in home and waits until it listens.
-func startDaemon(t *testing.T, home string) *process {
+// startDaemon starts hbrestd in home, with more settings, and waits until it listens.
+func startDaemon(t *testing.T, home string, env ...string) *process {
 	t.Helper()
 	dir, err := build()
 	if err != nil {
 		t.Fatal(err)
 	}
 	p := &process{cmd: exec.Command(filepath.Join(dir, "hbrestd"), "run"), stderr: newLog()}
-	p.cmd.Env = []string{"HB_WRAP_HOME=" + home, "HB_WRAP_ADDR=127.0.0.1:0"}
+	p.cmd.Env = append([]string{"HB_WRAP_HOME=" + home, "HB_WRAP_ADDR=127.0.0.1:0"}, env...)
 	pipe, err := p.cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -134,7 +134,7 @@ func checkSaved(t *testing.T, p *process, acknowledged map[string]string, unknow
 	if s := p.stderr.String(); strings.Contains(s, "damaged") || strings.Contains(s, "level=ERROR") {
 		t.Fatalf("after a kill:\n%s", s)
 	}
-	m, err := p.client.Manifest(t.Context())
+	m, err := p.client.Manifest(t.Context(), 0)
 	if err != nil {
 		t.Fatal(err)
 	}
