@@ -1,3 +1,7 @@
+// Package schema holds the JSON Schema (draft 2020-12) of the recipe document,
+// for editors and for programs that write recipes. It is a file and its test:
+// recipe.Parse decides, and also finds what a schema cannot say, such as a
+// template that names a field that is not there.
 package schema
 
 import (
@@ -16,10 +20,19 @@ import (
 	"github.com/hyperbolic-gateway/hb-rest/pkg/recipe"
 )
 
+func text(t testing.TB) []byte {
+	t.Helper()
+	data, err := os.ReadFile("recipe.schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
 func resolved(t testing.TB) *jsonschema.Resolved {
 	t.Helper()
 	var s jsonschema.Schema
-	if err := json.Unmarshal([]byte(Recipe()), &s); err != nil {
+	if err := json.Unmarshal(text(t), &s); err != nil {
 		t.Fatal(err)
 	}
 	r, err := s.Resolve(nil)
@@ -226,7 +239,7 @@ func TestDescriptions(t *testing.T) {
 		Properties map[string]any
 		Defs       map[string]struct{ Properties map[string]any } `json:"$defs"`
 	}
-	if err := json.Unmarshal([]byte(Recipe()), &doc); err != nil {
+	if err := json.Unmarshal(text(t), &doc); err != nil {
 		t.Fatal(err)
 	}
 	for name, n := range map[string][2]int{
