@@ -48,6 +48,7 @@ func echo(t *testing.T, a *answer) echoed {
 }
 
 func TestHTTPBinMethods(t *testing.T) {
+	t.Parallel()
 	w, base := httpbinWorld(t)
 	for _, method := range []string{"GET", "POST", "PUT", "PATCH", "DELETE"} {
 		body, query, contentType := "", "", []string(nil)
@@ -88,6 +89,7 @@ func TestHTTPBinMethods(t *testing.T) {
 
 // A DELETE with a declared body whose whole is one argument sends it.
 func TestHTTPBinDeleteWithArrayBody(t *testing.T) {
+	t.Parallel()
 	w, base := httpbinWorld(t)
 	got := echo(t, w.once("d", `{"schemaVersion":1,"id":"d","name":"D","request":{"method":"DELETE","url":"`+base+`/delete","body":"{{ids}}"},
 	 "inputSchema":{"type":"object","properties":{"ids":{"type":"array","items":{"type":"string"}}},"required":["ids"]}}`, `{"ids":["a"]}`))
@@ -97,6 +99,7 @@ func TestHTTPBinDeleteWithArrayBody(t *testing.T) {
 }
 
 func TestHTTPBinHeaders(t *testing.T) {
+	t.Parallel()
 	w, base := httpbinWorld(t)
 	headers := func(doc string) map[string][]string { return echo(t, w.once("h", doc, `{"who":"ada"}`)).Headers }
 
@@ -120,6 +123,7 @@ func TestHTTPBinHeaders(t *testing.T) {
 }
 
 func TestHTTPBinQuery(t *testing.T) {
+	t.Parallel()
 	w, base := httpbinWorld(t)
 	doc := `{"schemaVersion":1,"id":"q","name":"Q","request":{"method":"GET","url":"` + base + `/get?fixed=%2B",
 	 "query":{"q":"{{q}}","tag":"{{tags}}","n":"{{n}}","flag":"{{flag}}","zero":"{{zero}}","empty":"{{empty}}","gone":"{{gone}}","none":"{{none}}"}},
@@ -133,6 +137,7 @@ func TestHTTPBinQuery(t *testing.T) {
 }
 
 func TestHTTPBinRedirects(t *testing.T) {
+	t.Parallel()
 	w, base := httpbinWorld(t)
 	for _, path := range []string{"/redirect/5", "/relative-redirect/5", "/absolute-redirect/5", "/redirect/1"} {
 		if got := echo(t, w.once("r", get("r", base+path), `{}`)); got.Method != "GET" || got.URL != base+"/get" {
@@ -173,6 +178,7 @@ func TestHTTPBinRedirects(t *testing.T) {
 
 // The table of redirects of a write, against a server that answers them all.
 func TestHTTPBinRedirectOfAWrite(t *testing.T) {
+	t.Parallel()
 	w, base := httpbinWorld(t)
 	other := httptest.NewServer(httpbin.New())
 	t.Cleanup(other.Close)
@@ -216,6 +222,7 @@ func TestHTTPBinRedirectOfAWrite(t *testing.T) {
 }
 
 func TestHTTPBinCompression(t *testing.T) {
+	t.Parallel()
 	w, base := httpbinWorld(t)
 	for path, member := range map[string]string{"/gzip": "gzipped", "/deflate": "deflated"} {
 		for _, headers := range []string{"", `,"headers":{"Accept-Encoding":"gzip, deflate, br"}`} {
@@ -231,6 +238,7 @@ func TestHTTPBinCompression(t *testing.T) {
 
 // A sample of every class of status, against the table of the error page.
 func TestHTTPBinStatusCodes(t *testing.T) {
+	t.Parallel()
 	w, base := httpbinWorld(t)
 	w.create(`{"schemaVersion":1,"id":"s","name":"S","request":{"method":"GET","url":"` + base + `/status/{{code}}"},
 	 "inputSchema":{"type":"object","properties":{"code":{"type":"integer"}},"required":["code"]}}`)
@@ -255,6 +263,7 @@ func TestHTTPBinStatusCodes(t *testing.T) {
 
 // A server that sends a byte now and then, or is late, is left at timeoutMs.
 func TestHTTPBinSlow(t *testing.T) {
+	t.Parallel()
 	w, base := httpbinWorld(t)
 	slow := func(method, path string, timeout int) string {
 		return fmt.Sprintf(`{"schemaVersion":1,"id":"s","name":"S","request":{"method":%q,"url":"%s%s","timeoutMs":%d}}`, method, base, path, timeout)
@@ -281,6 +290,7 @@ func TestHTTPBinSlow(t *testing.T) {
 
 // The call's own limit ends a wrapper that would wait longer.
 func TestHTTPBinCallDeadline(t *testing.T) {
+	t.Parallel()
 	srv := httptest.NewServer(httpbin.New())
 	t.Cleanup(srv.Close)
 	w := newWorld(t, map[string]string{"HB_WRAP_ALLOW_PRIVATE": "1", "HB_WRAP_CALL_TIMEOUT_MS": "300"}, outbound.Options{})
@@ -294,6 +304,7 @@ func TestHTTPBinCallDeadline(t *testing.T) {
 
 // What is not JSON is a short statement, never the content.
 func TestHTTPBinOtherContent(t *testing.T) {
+	t.Parallel()
 	w, base := httpbinWorld(t, httpbin.WithUnsafeAllowDangerousResponses())
 	for _, c := range []struct{ path, code, message, hint, never string }{
 		{"/html", "RESPONSE_NOT_JSON", "text/html", "HTML page", "Moby"},
@@ -329,6 +340,7 @@ func TestHTTPBinOtherContent(t *testing.T) {
 
 // An API that fails now and then is answered for what it did this time.
 func TestHTTPBinUnstable(t *testing.T) {
+	t.Parallel()
 	w, base := httpbinWorld(t)
 	doc := strings.Replace(get("u", base+"/unstable?failure_rate={{rate}}"), `"request"`, `"inputSchema":{"type":"object","properties":{"rate":{"type":"number"}}},"request"`, 1)
 	w.create(doc)
@@ -343,6 +355,7 @@ func TestHTTPBinUnstable(t *testing.T) {
 // A base path stays in front, in the URL and behind relative redirects: httpbin
 // answers 404 without it, and takes it off in its account.
 func TestHTTPBinBasePath(t *testing.T) {
+	t.Parallel()
 	w, base := httpbinWorld(t, httpbin.WithPrefix("/api/v3"))
 	if got := echo(t, w.once("b", get("b", base+"/api/v3/get"), `{}`)); got.URL != base+"/get" {
 		t.Errorf("%+v", got)
@@ -367,6 +380,7 @@ func TestHTTPBinBasePath(t *testing.T) {
 
 // 401 and 403 without a credential are not blamed on one.
 func TestHTTPBinAuth(t *testing.T) {
+	t.Parallel()
 	w, base := httpbinWorld(t)
 	for path, code := range map[string]string{"/basic-auth/u/p": "AUTH_REQUIRED", "/bearer": "AUTH_REQUIRED", "/hidden-basic-auth/u/p": "UPSTREAM_NOT_FOUND", "/digest-auth/auth/u/p": "AUTH_REQUIRED"} {
 		if a := w.once("a", get("a", base+path), `{}`); a.Code != code || a.Retryable {

@@ -42,6 +42,7 @@ func files(t *testing.T, dir string) map[string]string {
 
 // A second daemon of the same home ends promptly, says why and changes nothing.
 func TestSecondDaemon(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, nil, outbound.Options{})
 	w.create(get("a", "https://api.example.com/"))
 	before := files(t, w.cfg.Home)
@@ -62,6 +63,7 @@ func TestSecondDaemon(t *testing.T) {
 // D19: a port that somebody else has: a clear word, and the token file of
 // before stays.
 func TestPortInUse(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, nil, outbound.Options{})
 	w.create(get("a", "https://api.example.com/"))
 	w.stop()
@@ -91,6 +93,7 @@ func TestPortInUse(t *testing.T) {
 // D21: a store cut to half: the daemon starts, says so, keeps the file, and
 // serves what is left and what comes new.
 func TestStoreCutToHalf(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, private, outbound.Options{})
 	for i := range 200 {
 		w.create(get(fmt.Sprintf("w.%03d", i), "https://api.example.com/"+strings.Repeat("x", 500)))
@@ -151,6 +154,7 @@ func names(t *testing.T, dir string) (out []string) {
 
 // D43: one damaged record among fifty hurts nobody else.
 func TestOneDamagedRecord(t *testing.T) {
+	t.Parallel()
 	up := mirror(t)
 	w := newWorld(t, private, outbound.Options{})
 	for i := range 50 {
@@ -196,6 +200,7 @@ func TestOneDamagedRecord(t *testing.T) {
 
 // A home with spaces, quotes and letters of other scripts is a home.
 func TestOddHomes(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"my home", "häuser/日本 語", "it's \"mine\"", "a%20b", "-dash", "x=1;y"} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, map[string]string{"HB_WRAP_HOME": filepath.Join(t.TempDir(), name)}, outbound.Options{})
@@ -212,6 +217,7 @@ func TestOddHomes(t *testing.T) {
 // A folder that others can enter is refused with the command that mends it,
 // and left as it is.
 func TestOpenHomeIsRefused(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, nil, outbound.Options{})
 	w.stop()
 	for _, dir := range []string{w.cfg.Home, w.cfg.WrapDir} {
@@ -238,6 +244,7 @@ func TestOpenHomeIsRefused(t *testing.T) {
 
 // The token file holds a new token after each start, 0600, alone in its folder.
 func TestTokenRotation(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, nil, outbound.Options{})
 	seen := map[string]bool{}
 	for range 20 {
@@ -280,6 +287,7 @@ func TestTokenRotation(t *testing.T) {
 // no query string, no body, no answer, no token; also when things go wrong, and
 // at the most talkative level.
 func TestLogKeepsSecrets(t *testing.T) {
+	t.Parallel()
 	srv := httptest.NewServer(httpbin.New())
 	t.Cleanup(srv.Close)
 	w := newWorld(t, private, outbound.Options{})

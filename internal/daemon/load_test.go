@@ -96,6 +96,7 @@ func mirrorDoc(base string) string {
 // 64 callers at once, 20 runs each, while a 65th writes: every answer belongs
 // to its question.
 func TestManyCallers(t *testing.T) {
+	t.Parallel()
 	up := mirror(t)
 	w := newWorld(t, private, outbound.Options{})
 	w.create(mirrorDoc(up.URL))
@@ -135,6 +136,7 @@ func TestManyCallers(t *testing.T) {
 
 // Ten clients of one person, each with its own shim.
 func TestTenShims(t *testing.T) {
+	t.Parallel()
 	up := mirror(t)
 	w := newWorld(t, private, outbound.Options{})
 	agents := make([]*agent, 10)
@@ -160,6 +162,7 @@ func TestTenShims(t *testing.T) {
 // A restart of the daemon between two calls is invisible, three times over, and
 // a call while it is away says how to start it.
 func TestRestartUnderALiveShim(t *testing.T) {
+	t.Parallel()
 	up := mirror(t)
 	w := newWorld(t, private, outbound.Options{})
 	addr := w.d.Addr()
@@ -188,6 +191,7 @@ func TestRestartUnderALiveShim(t *testing.T) {
 // A call that is in flight when the daemon is told to stop is answered; one
 // that comes after is told why not.
 func TestStopAnswersTheCallInFlight(t *testing.T) {
+	t.Parallel()
 	arrived, release := make(chan struct{}), make(chan struct{})
 	up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		close(arrived)

@@ -101,6 +101,7 @@ var entrances = map[string]func(w *world, url string) (string, *answer){
 // D01 to D06: an address that is not public, in any spelling, by any entrance,
 // is refused before a connection is tried.
 func TestForbiddenAddresses(t *testing.T) {
+	t.Parallel()
 	tr := newTrap(t)
 	port := fmt.Sprintf(":%d", tr.port())
 	n := newInternet(t, http.NotFoundHandler())
@@ -164,6 +165,7 @@ func TestForbiddenAddresses(t *testing.T) {
 
 // The daemon never calls itself, whatever is allowed.
 func TestDaemonDoesNotCallItself(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, private, outbound.Options{})
 	for _, host := range []string{w.d.Addr(), strings.Replace(w.d.Addr(), "127.0.0.1", "localhost", 1), strings.Replace(w.d.Addr(), "127.0.0.1", "[::ffff:127.0.0.1]", 1)} {
 		if a := w.once("me", get("me", "http://"+host+"/hello?nonce="+strings.Repeat("0", 64)), `{}`); a.OK || a.Code != "POLICY_PRIVATE_ADDRESS" {
@@ -175,6 +177,7 @@ func TestDaemonDoesNotCallItself(t *testing.T) {
 // D07, D14, D24, D25, D39 and more: a document that must not be saved, with the
 // field that says why. Nothing is fetched, and the process lives.
 func TestRefusedDocuments(t *testing.T) {
+	t.Parallel()
 	tr := newTrap(t)
 	w := newWorld(t, private, outbound.Options{})
 	request := func(r string) string { return `{"schemaVersion":1,"id":"v","name":"V","request":{` + r + `}}` }
@@ -229,6 +232,7 @@ func TestRefusedDocuments(t *testing.T) {
 // D08, D09: a name is judged by all its addresses, and the one that was judged
 // is the one that is dialled.
 func TestNamesThatLie(t *testing.T) {
+	t.Parallel()
 	n := newInternet(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"where":"public"}`) }))
 	calls := 0
 	n.lookup = func(host string) []netip.Addr {
@@ -280,6 +284,7 @@ func TestNamesThatLie(t *testing.T) {
 // D11: https never becomes http, on the same host either, and also not where
 // plain http is allowed; the second request is not made.
 func TestNoDowngrade(t *testing.T) {
+	t.Parallel()
 	n := newInternet(t, http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		http.Redirect(rw, r, "http://example.com/plain", http.StatusFound)
 	}))
@@ -298,6 +303,7 @@ func TestNoDowngrade(t *testing.T) {
 
 // D12 without a credential: a wrapper's own headers stay with their origin.
 func TestHeadersStayWithTheirOrigin(t *testing.T) {
+	t.Parallel()
 	var seen []http.Header
 	var mu sync.Mutex
 	n := newInternet(t, http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
@@ -335,6 +341,7 @@ func TestHeadersStayWithTheirOrigin(t *testing.T) {
 
 // D15 to D17: who may not call causes nothing, on any route.
 func TestDoorOfARealDaemon(t *testing.T) {
+	t.Parallel()
 	tr := newTrap(t)
 	w := newWorld(t, private, outbound.Options{})
 	w.create(get("t", fmt.Sprintf("http://127.0.0.1:%d/", tr.port())))
@@ -399,6 +406,7 @@ func TestDoorOfARealDaemon(t *testing.T) {
 
 // D26 to D28: arguments that are traps for a validator.
 func TestTrickyArguments(t *testing.T) {
+	t.Parallel()
 	tr := newTrap(t)
 	w := newWorld(t, private, outbound.Options{})
 	doc := func(property string) string {
@@ -460,6 +468,7 @@ func TestDecompressionBomb(t *testing.T) {
 
 // D44: each odd answer has a short stated outcome.
 func TestOddAnswers(t *testing.T) {
+	t.Parallel()
 	page := "<!doctype html><html><body>" + strings.Repeat("<p>stack trace secret-canary</p>", 1300) + "</body></html>"
 	srv := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		send := func(status int, ct, body string) {
@@ -542,6 +551,7 @@ func TestOddAnswers(t *testing.T) {
 
 // D38 over HTTP: there is no way to write a credential.
 func TestNoRouteWritesACredential(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, nil, outbound.Options{})
 	for _, path := range []string{"/wrap/secrets", "/wrap/secrets/", "/wrap/secret", "/wrap/secrets/orders-key", "/wrap/secret/set", "/wrap/Secrets", "/wrap//secrets", "/wrap/secrets%2F", "/secrets", "/wrap/credentials", "/wrap/settings", "/wrap/allow", "/wrap/approvals", "/control/secrets", "/wrap/../wrap/secrets"} {
 		for _, method := range []string{"POST", "PUT", "PATCH", "DELETE", "OPTIONS", "PROPFIND"} {

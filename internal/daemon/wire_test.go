@@ -93,6 +93,7 @@ func (w *wire) url() string { return "http://" + w.Addr().String() }
 // place they call. The header lines that the transport adds are part of the
 // comparison: what leaves the machine is exactly this.
 func TestExampleWrappersOnTheWire(t *testing.T) {
+	t.Parallel()
 	up := newWire(t, `{"products":[{"id":1,"title":"Phone","price":499.00,"rating":4.5}],"id":"ord_1","status":"paid","total":30.00,"current":{"temp_c":-0.5,"last_updated":"2026-11-30 08:15"}}`)
 	w := newWorld(t, private, outbound.Options{})
 	for _, c := range []struct{ id, doc, args, want, markdown, records string }{
@@ -172,6 +173,7 @@ func head(request string) (line, body string) {
 
 // What arguments become, byte by byte.
 func TestArgumentsOnTheWire(t *testing.T) {
+	t.Parallel()
 	up := newWire(t, `{}`)
 	w := newWorld(t, private, outbound.Options{})
 	type sent struct{ line, body string }
@@ -247,6 +249,7 @@ func TestArgumentsOnTheWire(t *testing.T) {
 // Nothing of the bridge's own conversation leaves the machine: not its token,
 // not its headers, whatever the caller sends.
 func TestBridgeSecretsStayHome(t *testing.T) {
+	t.Parallel()
 	up := newWire(t, `{"id":1}`)
 	w := newWorld(t, private, outbound.Options{})
 	w.create(`{"schemaVersion":1,"id":"s","name":"S","request":{"method":"POST","url":"` + up.url() + `/x","headers":{"X-Mine":"{{a}}"},"body":{"a":"{{a}}"}},"inputSchema":{"type":"object","properties":{"a":{"type":"string"}}}}`)
