@@ -8,6 +8,7 @@
 package executor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/url"
@@ -37,6 +38,8 @@ func New(c Config) *Executor { return &Executor{c} }
 type Options struct {
 	Args     []byte // a JSON object; empty or null reads as {}
 	MaxPages int    // 0: the recipe's
+	Call     string // id that the audit rows of this call share
+	Kind     string // for the audit trail: run (the default) or test
 }
 
 // Paging is the account of a paginated recipe's run.
@@ -78,7 +81,7 @@ func (e *Executor) Run(ctx context.Context, w *wrapper.Wrapper, o Options) (*Out
 	if err != nil {
 		return nil, &Failure{Err: fault.From(err)}
 	}
-	out, err := e.send(ctx, w, call, o.MaxPages)
+	out, err := e.send(ctx, w, call, o)
 	took := e.c.Now().Sub(start)
 	if err != nil {
 		return nil, &Failure{Err: deadline(ctx, call, err), Call: call, Duration: took}
@@ -102,7 +105,7 @@ func (e *Executor) refuse(call *wrapper.Call) *fault.Error {
 	return nil
 }
 
-func (e *Executor) send(ctx context.Context, w *wrapper.Wrapper, call *wrapper.Call, maxPages int) (*Outcome, error) {
+func (e *Executor) send(ctx context.Context, w *wrapper.Wrapper, call *wrapper.Call, o Options) (*Outcome, error) {
 	if err := e.refuse(call); err != nil {
 		return nil, err
 	}
@@ -113,7 +116,7 @@ func (e *Executor) send(ctx context.Context, w *wrapper.Wrapper, call *wrapper.C
 	req.Timeout = call.Timeout
 	req.Mutating = call.Mutating()
 	req.Durable = req.Mutating
-	req.Tag = outbound.Tag{Kind: "run", Wrapper: w.ID}
+	req.Tag = outbound.Tag{Kind: cmp.Or(o.Kind, "run"), Wrapper: w.ID, Call: o.Call}
 	resp, err := e.c.Send(ctx, req)
 	if err != nil {
 		return nil, err
@@ -140,7 +143,7 @@ func (e *Executor) send(ctx context.Context, w *wrapper.Wrapper, call *wrapper.C
 	}
 	out.Result = rec.Render([]*recipe.Page{page}, opt)
 	if rec.Pagination.Paged() {
-		out.Paging = &Paging{Pages: 1, Cap: pageCap(rec, maxPages), Items: page.Items(), More: true, Stopped: "page_cap"}
+		out.Paging = &Paging{Pages: 1, Cap: pageCap(rec, o.MaxPages), Items: page.Items(), More: true, Stopped: "page_cap"}
 		out.Warnings = append(out.Warnings, recipe.Problem{
 			Field: "response.pagination", Code: "NOT_SUPPORTED",
 			Message: "this version reads only the first page; the rest of the list is not shown",

@@ -53,6 +53,16 @@ func seconds(d time.Duration) string {
 	return fmt.Sprintf("%d s", int64((d+time.Second-1)/time.Second))
 }
 
+// StatusCode is the code of a status alone, for the audit trail; empty for a
+// success, for a redirect and when there was no answer.
+func StatusCode(method string, status int) fault.Code {
+	if status < 400 {
+		return ""
+	}
+	code, _ := classify(&wrapper.Call{Method: method}, &outbound.Response{Status: status})
+	return code
+}
+
 func classify(call *wrapper.Call, resp *outbound.Response) (fault.Code, bool) {
 	repeat := idempotent(call.Method)
 	switch s := resp.Status; s {
