@@ -227,6 +227,7 @@ type scan struct {
 	tracks  []track
 	ends    []uint64  // by depth: the tracks that end there
 	pending []pending // items with other tracks inside, built at the end
+	again   [2]reader // read spans once more: scrubbed, and as they are
 }
 
 type pending struct {
@@ -494,11 +495,20 @@ func (s *scan) finish(paths []Path) error {
 	return nil
 }
 
-// at builds the value in a span.
+// at builds the value in a span, scrubbed or as the body has it.
 func (s *scan) at(sp span, scrub func(string) string, item bool) (Value, error) {
-	r := reader{text: s.text[sp.from:sp.to], depth: s.depth, names: map[string]string{}, scrub: scrub}
-	r.dec = jsontext.NewDecoder(bytes.NewBuffer(r.text),
-		jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
+	r := &s.again[0]
+	if scrub == nil {
+		r = &s.again[1]
+	}
+	r.text = s.text[sp.from:sp.to]
+	buf := bytes.NewBuffer(r.text)
+	if r.dec == nil {
+		r.depth, r.names, r.scrub = s.depth, map[string]string{}, scrub
+		r.dec = jsontext.NewDecoder(buf, jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
+	} else {
+		r.dec.Reset(buf, jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
+	}
 	if item && r.dec.PeekKind() == '{' {
 		return r.object(s.keep)
 	}
