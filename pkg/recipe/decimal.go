@@ -246,6 +246,31 @@ func formatNumber(s string, f *Format) (text string, ok bool) {
 	return string(d.appendTo(make([]byte, 0, len(d.digits)+8), f.Group)), true
 }
 
+// appendPadded is formatNumber for a number whose digits all stay: it is
+// written as it is, with zeros behind up to the decimals of f. ok is false where
+// there is more to do.
+func appendPadded(dst []byte, s string, f *Format) (out []byte, ok bool) {
+	plain, ok := isJSONNumber(s)
+	if !ok || !plain || f.Scale != "" || f.Group || s[0] == '-' || len(s) > maxScaledDigits {
+		return dst, false
+	}
+	if f.Decimals < 0 {
+		return append(dst, s...), true
+	}
+	have, point := 0, strings.IndexByte(s, '.')
+	if point >= 0 {
+		have = len(s) - point - 1
+	}
+	if have > f.Decimals {
+		return dst, false
+	}
+	dst = append(dst, s...)
+	if point < 0 && f.Decimals > 0 {
+		dst = append(dst, '.')
+	}
+	return appendRepeated(dst, '0', f.Decimals-have), true
+}
+
 // formatHuge shows a number whose exponent is too large to be written out: as
 // it came, or in exponent form if it was scaled. Rounding still applies where
 // the result is of ordinary length.

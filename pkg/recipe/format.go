@@ -136,8 +136,45 @@ func (w *formatter) appendValue(dst []byte, v Value, f *Format, it *itemView, pl
 			return w.appendMarkdown(dst, s, f, limit, pl)
 		}
 	}
+	if f.Prefix == "" && f.Suffix == "" && !pl.start {
+		if out, ok := appendDigits(dst, v, kind, f, limit); ok {
+			return out
+		}
+	}
 	p := w.piece(v, kind, f, it, limit, pl.multi)
 	return appendWrapped(dst, p, f, kind != KindJSON, pl)
+}
+
+// appendDigits is the short way for numbers and times, which have nothing to
+// clean, to cut or to escape; false: the long way shows the same.
+func appendDigits(dst []byte, v Value, kind Kind, f *Format, limit int) ([]byte, bool) {
+	from := len(dst)
+	switch kind {
+	case KindNumber:
+		s, ok := scalarText(v)
+		if !ok {
+			return dst, false
+		}
+		if dst, ok = appendPadded(dst, s, f); !ok {
+			return dst, false
+		}
+	case KindDate, KindDateTime:
+		m, ok := momentOf(v, f.Unit)
+		if !ok {
+			return dst, false
+		}
+		if kind == KindDate {
+			dst = m.appendDate(dst)
+		} else {
+			dst = m.appendDateTime(dst)
+		}
+	default:
+		return dst, false
+	}
+	if len(dst)-from > limit {
+		return dst[:from], false
+	}
+	return dst, true
 }
 
 // kindFor chooses the format of a value that has none.
@@ -341,13 +378,7 @@ func (w *formatter) json(v Value, limit int) (text string, more bool) {
 func appendJSONUpTo(dst []byte, v Value, bound int) []byte {
 	switch v := v.(type) {
 	case string:
-		if room := bound - len(dst) + 1; len(v) > room && room >= 0 {
-			for room > 0 && !utf8.RuneStart(v[room]) {
-				room--
-			}
-			return append(appendString(dst, v[:room]), `…"`...)
-		}
-		return appendString(dst, v)
+		return appendStringUpTo(dst, v, bound)
 	case Array:
 		dst = append(dst, '[')
 		for i := 0; i < len(v) && len(dst) <= bound; i++ {
@@ -363,7 +394,7 @@ func appendJSONUpTo(dst []byte, v Value, bound int) []byte {
 			if i > 0 {
 				dst = append(dst, ',')
 			}
-			dst = appendJSONUpTo(dst, v[i].Key, bound)
+			dst = appendStringUpTo(dst, v[i].Key, bound)
 			dst = append(dst, ':')
 			dst = appendJSONUpTo(dst, v[i].Value, bound)
 		}
@@ -372,6 +403,17 @@ func appendJSONUpTo(dst []byte, v Value, bound int) []byte {
 		return appendValue(dst, v)
 	}
 	return append(dst, "null"...) // no Value; data never makes rendering fail
+}
+
+func appendStringUpTo(dst []byte, s string, bound int) []byte {
+	room := bound - len(dst) + 1
+	if room < 0 || len(s) <= room {
+		return appendString(dst, s)
+	}
+	for room > 0 && !utf8.RuneStart(s[room]) {
+		room--
+	}
+	return append(appendString(dst, s[:room]), `…"`...)
 }
 
 // truth reads true, false, "true", "false", 1 and 0.

@@ -5,18 +5,19 @@ package recipe
 const maxRecordBytes = 80_000
 
 // record makes the record of one item: the recipe's keys, else the labels of
-// its fields, with raw values; else the item itself.
-func (r *Recipe) record(it *itemView) Value {
+// its fields, with raw values; else the item itself. The members are taken from
+// room, which has enough of them.
+func (r *Recipe) record(it *itemView, room Object) Value {
 	switch {
 	case len(r.Record) > 0:
-		o := make(Object, len(r.Record))
+		o := room[:len(r.Record):len(r.Record)]
 		for i := range r.Record {
 			v, _ := it.at(r.Record[i].Path, false)
 			o[i] = Member{r.Record[i].Key, v}
 		}
 		return o
 	case len(r.Fields) > 0:
-		o := make(Object, len(r.Fields))
+		o := room[:len(r.Fields):len(r.Fields)]
 		for i := range r.Fields {
 			v, _ := it.field(&r.Fields[i])
 			o[i] = Member{r.Fields[i].Label, v}
@@ -26,13 +27,31 @@ func (r *Recipe) record(it *itemView) Value {
 	return it.value
 }
 
+// recordsAtOnce is how many records share a piece of memory: few, since a
+// caller may keep one of them.
+const recordsAtOnce = 16
+
+// recordWidth is the number of members of each record; 0: it is the item.
+func (r *Recipe) recordWidth() int {
+	if len(r.Record) > 0 {
+		return len(r.Record)
+	}
+	return len(r.Fields)
+}
+
 // recordsWithin makes the records of the items, as many from the start as fit
 // into maxRecordBytes.
 func (r *Recipe) recordsWithin(items []itemView, scratch []byte) []Value {
 	records := make([]Value, 0, len(items))
+	width := r.recordWidth()
+	var room Object
 	size := len("[]")
 	for i := range items {
-		rec := r.record(&items[i])
+		if len(room) < width {
+			room = make(Object, width*min(len(items)-i, recordsAtOnce))
+		}
+		rec := r.record(&items[i], room)
+		room = room[width:]
 		if i > 0 {
 			size++ // the comma
 		}

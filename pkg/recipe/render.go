@@ -1,6 +1,7 @@
 package recipe
 
 import (
+	"bytes"
 	"slices"
 	"strconv"
 	"unicode/utf8"
@@ -9,6 +10,9 @@ import (
 // maxDocumentsBytes bounds the Markdown of all documents of one result
 // together, which no other limit does: templates may repeat long values.
 const maxDocumentsBytes = 5 << 20
+
+// cellGuess is the length of an ordinary cell in bytes, with its marks.
+const cellGuess = 24
 
 // Reasons in Meta, strongest first.
 const (
@@ -57,6 +61,7 @@ type renderer struct {
 	list               bool // a page has a list where the items come from
 	w                  formatter
 	out                []byte
+	counted, chars     int // bytes of out that were counted, and their characters
 	res                Result
 }
 
@@ -129,8 +134,29 @@ func (v *renderer) warn(text string) {
 	v.res.Meta.Warnings = append(v.res.Meta.Warnings, text)
 }
 
-// room is how many characters may still be written.
-func (v *renderer) room() int { return v.maxChars - utf8.RuneCount(v.out) }
+// room is how many characters may still be written. Only what is new since it
+// was last asked is counted.
+func (v *renderer) room() int {
+	v.chars += utf8.RuneCount(v.out[v.counted:])
+	v.counted = len(v.out)
+	return v.maxChars - v.chars
+}
+
+// cutTo takes back what was written behind the first n bytes.
+func (v *renderer) cutTo(n int) {
+	if v.counted > n {
+		v.chars -= utf8.RuneCount(v.out[n:v.counted])
+		v.counted = n
+	}
+	v.out = v.out[:n]
+}
+
+// cutAll shortens what was written so far to the room there is.
+func (v *renderer) cutAll() {
+	short, _ := cutMarkdown(string(v.out), v.maxChars)
+	v.cutTo(0)
+	v.out = append(v.out, short...)
+}
 
 // heading writes the ## line and the blank line behind it, if there is a title
 // and room for it.
@@ -141,8 +167,7 @@ func (v *renderer) heading(t title) {
 	v.out = append(v.out, "## "...)
 	v.out = append(v.out, t.markdown...)
 	if v.room() < 0 {
-		short, _ := cutMarkdown(string(v.out), v.maxChars)
-		v.out = append(v.out[:0], short...)
+		v.cutAll()
 		v.truncate(reasonChars)
 	}
 	v.out = append(v.out, "\n\n"...)
@@ -168,9 +193,7 @@ func (v *renderer) listTitle() title {
 
 // trim drops the blank lines a result would end with when nothing fitted.
 func (v *renderer) trim() {
-	for len(v.out) > 0 && v.out[len(v.out)-1] == '\n' {
-		v.out = v.out[:len(v.out)-1]
-	}
+	v.cutTo(len(bytes.TrimRight(v.out, "\n")))
 }
 
 func (v *renderer) none() {
@@ -183,6 +206,7 @@ func (v *renderer) none() {
 }
 
 func (v *renderer) table() {
+	v.out = make([]byte, 0, min(64+len(v.items)*len(v.r.Fields)*cellGuess, 2*v.maxChars))
 	v.heading(v.listTitle())
 	shown := 0
 	v.out, shown = v.r.appendTable(v.out, v.items, &v.w, v.room())
@@ -270,12 +294,11 @@ func (v *renderer) addDocument(i int, t title, md string) bool {
 		return true
 	}
 	if i > 0 {
-		v.out = v.out[:before]
+		v.cutTo(before)
 		return false
 	}
 	if v.room() < 1 {
-		short, _ := cutMarkdown(string(v.out), v.maxChars)
-		v.out = append(v.out[:0], short...)
+		v.cutAll()
 	}
 	v.addCut(md)
 	v.truncate(reasonChars)
