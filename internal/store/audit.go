@@ -165,7 +165,9 @@ func appendRows(tx *bbolt.Tx, rows [][]byte) error {
 		}
 		last = n
 	}
-	return nil
+	// As in store.db: a state of an earlier transaction means that the page at
+	// the top of the tree is an older page.
+	return put(tx, bucketState, keyState, binary.BigEndian.AppendUint64(nil, uint64(tx.ID())))
 }
 
 // ready reports why nothing can be written, and opens the file again after

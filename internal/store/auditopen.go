@@ -90,7 +90,12 @@ func loadAudit(path string) (*image, error) {
 	case errors.As(err, &newer) || len(format) == 1 && format[0] > fileFormat:
 		return nil, errNewerFile
 	case err != nil || len(format) != 1:
+		img.faults = append(img.faults, "its format record is damaged")
+	}
+	if state, err := img.record(bucketState, keyState); err != nil || len(state) != 8 {
 		img.faults = append(img.faults, "its state record is damaged")
+	} else if binary.BigEndian.Uint64(state) != img.txid {
+		img.faults = append(img.faults, "its state record is not the last one")
 	}
 	return img, nil
 }

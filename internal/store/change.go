@@ -25,7 +25,7 @@ func (s *Store) Create(w *wrapper.Wrapper) (rev uint64, err error) {
 	if taken, ok := s.c.folded[strings.ToLower(w.ID)]; ok {
 		return 0, exists(w.ID, taken)
 	}
-	return s.save(w, &entry{id: w.ID, wrapper: w})
+	return s.saveAll([]*entry{{id: w.ID, wrapper: w}}, nil)
 }
 
 func exists(id, taken string) error {
@@ -52,45 +52,9 @@ func (s *Store) Update(w *wrapper.Wrapper) (rev uint64, err error) {
 		return 0, s.notFound(w.ID)
 	}
 	if old.newer {
-		return 0, unusable(old.id, old.damaged).(*fault.Error).
-			With(fault.Hint("It is kept as it is. Update hbrestd to use it, or remove it with wrap_delete."))
+		return 0, kept(old)
 	}
-	s.mu.RLock()
-	e := &entry{id: w.ID, wrapper: w, tool: old.tool, verified: old.verified}
-	s.mu.RUnlock()
-	return s.save(w, e)
-}
-
-// save writes one wrapper and then puts it into memory. The caller holds write.
-func (s *Store) save(w *wrapper.Wrapper, e *entry) (uint64, error) {
-	if w.ExposeAsTool && e.tool == "" {
-		e.tool = s.c.toolFor(e.id)
-	}
-	rev, count := s.c.revision+1, len(s.c.ids)
-	if s.c.entries[e.id] == nil {
-		count++
-	}
-	record := seal(bucketWrappers, e.id, w.Document())
-	err := s.commit(func(tx *bbolt.Tx) error {
-		if err := tx.Bucket([]byte(bucketWrappers)).Put([]byte(e.id), record); err != nil {
-			return err
-		}
-		if err := put(tx, bucketNames, e.id, namePayload(digest(record), e.tool)); err != nil {
-			return err
-		}
-		return putState(tx, rev, count)
-	})
-	if err != nil {
-		return 0, err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if old := s.c.entries[e.id]; old != nil {
-		e.verified = old.verified // it may have worked meanwhile
-	}
-	s.c.put(e)
-	s.c.revision = rev
-	return rev, nil
+	return s.saveAll([]*entry{{id: w.ID, wrapper: w}}, nil)
 }
 
 // Delete removes a wrapper, damaged or not, with its tool name and the time it
@@ -112,6 +76,9 @@ func (s *Store) Delete(id string) (rev uint64, err error) {
 				return err
 			}
 		}
+		if err := deleteIn(tx, bucketPriority, id); err != nil {
+			return err
+		}
 		return putState(tx, rev, len(s.c.ids)-1)
 	})
 	if err != nil {
@@ -120,7 +87,9 @@ func (s *Store) Delete(id string) (rev uint64, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.c.remove(id)
+	s.c.set.setPriority(id, 0)
 	s.c.revision = rev
+	s.revised()
 	delete(s.verified, id)
 	return rev, nil
 }

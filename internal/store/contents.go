@@ -43,6 +43,7 @@ type contents struct {
 	ids      []string          // keys of entries, sorted
 	folded   map[string]string // id in lower case -> id
 	tools    map[string]string // tool name in lower case -> id
+	set      set
 }
 
 // An entry is one wrapper. Its document and its damage never change (a new
@@ -60,7 +61,10 @@ type entry struct {
 }
 
 func newContents() *contents {
-	return &contents{revision: 1, entries: map[string]*entry{}, folded: map[string]string{}, tools: map[string]string{}}
+	return &contents{
+		revision: 1, entries: map[string]*entry{}, folded: map[string]string{}, tools: map[string]string{},
+		set: set{settings: map[string]string{}, priority: map[string]int{}},
+	}
 }
 
 // put adds or replaces an entry.
@@ -163,6 +167,7 @@ func (img *image) read() (*reading, error) {
 	// wrapper that damage to the tree has brought back.
 	r.wrappers(img, names, whole && uint64(len(names)) >= count)
 	r.verified(img)
+	r.set = readSet(img)
 	if missing := int64(count) - int64(len(r.entries)); whole && missing > 0 {
 		r.faults = append(r.faults, fmt.Sprintf("%d wrappers are missing, and their ids with them", missing))
 	}

@@ -1,13 +1,15 @@
 // Package store keeps the wrappers in one bbolt file, store.db: the documents,
-// the names of their generated tools, when they last worked, and a revision
-// number that grows with every change. Everything is in memory too, so that
-// reading never touches the disk; memory follows the disk, never the other way.
+// the names of their generated tools, when they last worked, what a person has
+// set, and a revision number that grows with every change of a wrapper.
+// Everything is in memory too, so that reading never touches the disk; memory
+// follows the disk, never the other way. The rows of the audit trail are in a
+// file of their own, audit.db.
 //
 // It never lets damage spread: every record carries a checksum, one damaged
 // record is one named error, a damaged file is set aside and kept, and nothing
 // that was read differs silently from what was written. It knows nothing of
 // what a document means beyond its id and whether it asks for a tool. Start
-// with [Open].
+// with [Open]; [OpenAudit] is for the audit trail.
 package store
 
 import (
@@ -49,6 +51,7 @@ type Store struct {
 	mu       sync.RWMutex
 	c        *contents
 	verified map[string]time.Time // not yet written (decision 33)
+	waiting  chan struct{}        // closed at the next revision; nil while nobody waits
 
 	marked   chan struct{} // wakes the flusher; holds one
 	stop     chan struct{}
@@ -62,6 +65,7 @@ type Entry struct {
 	Damaged  string           // why there is no wrapper, for a person; "" if there is one
 	Verified time.Time        // last successful live run, UTC; zero if never
 	Tool     string           // the tool name that belongs to this id; "" if it was never exposed
+	Priority int              // 0 to MaxPriority; see Rank
 }
 
 // Open opens the store at path and makes an empty one if there is none; the
@@ -85,6 +89,9 @@ func Open(path string, o Options) (*Store, error) {
 	s := &Store{
 		path: path, log: o.Log, recovered: f.recovered, db: f.db, file: f.file, c: f.contents,
 		verified: map[string]time.Time{}, marked: make(chan struct{}, 1), stop: make(chan struct{}),
+	}
+	for _, d := range s.c.set.damaged {
+		o.Log.Error("store: something that a person has set cannot be read and counts as not set", "what", d)
 	}
 	s.flushing.Go(s.flusher)
 	return s, nil
@@ -159,7 +166,7 @@ func (s *Store) List() []Entry {
 	for i, id := range s.c.ids {
 		e := s.c.entries[id]
 		entries[i] = e
-		out[i] = Entry{ID: id, Verified: e.verified, Tool: e.tool}
+		out[i] = Entry{ID: id, Verified: e.verified, Tool: e.tool, Priority: s.c.set.priority[id]}
 	}
 	s.mu.RUnlock()
 
@@ -244,5 +251,6 @@ func (s *Store) reread() error {
 	}
 	maps.DeleteFunc(s.verified, func(id string, _ time.Time) bool { return r.entries[id] == nil })
 	s.c = r.contents
+	s.revised()
 	return nil
 }
