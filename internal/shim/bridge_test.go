@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -11,6 +12,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -26,13 +28,17 @@ type fakeBridge struct {
 	url       *url.URL
 	tokenFile string
 
-	mu      sync.Mutex
-	token   string
-	answers map[string]string // "POST /wrap/run" to a body
-	status  map[string]int    // absent: 200
-	seen    []string          // "POST /wrap/run BODY"
-	hold    func(*http.Request)
-	server  *httptest.Server
+	mu       sync.Mutex
+	revision uint64
+	changed  chan struct{} // closed when revision grows
+	polls    int           // waiting calls for news
+	deaf     bool          // does not wait for news, as an old daemon
+	token    string
+	answers  map[string]string // "POST /wrap/run" to a body
+	status   map[string]int    // absent: 200
+	seen     []string          // "POST /wrap/run BODY"
+	hold     func(*http.Request)
+	server   *httptest.Server
 }
 
 const tokenA = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
@@ -41,7 +47,7 @@ const tokenB = "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb
 // newBridge starts one that has written its token.
 func newBridge(t *testing.T) *fakeBridge {
 	t.Helper()
-	b := &fakeBridge{answers: map[string]string{}, status: map[string]int{}, tokenFile: filepath.Join(t.TempDir(), "token")}
+	b := &fakeBridge{revision: 7, changed: make(chan struct{}), answers: map[string]string{}, status: map[string]int{}, tokenFile: filepath.Join(t.TempDir(), "token")}
 	b.start(t, "127.0.0.1:0", tokenA)
 	t.Cleanup(func() { b.stop() })
 	return b
@@ -75,9 +81,9 @@ func (b *fakeBridge) stop() {
 func (b *fakeBridge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set(api.HeaderVersion, "test")
-	w.Header().Set(api.HeaderRevision, "7")
 	b.mu.Lock()
 	token, hold := b.token, b.hold
+	w.Header().Set(api.HeaderRevision, fmt.Sprint(b.revision))
 	b.mu.Unlock()
 	if r.URL.Path == "/hello" {
 		nonce, _ := hex.DecodeString(r.URL.Query().Get("nonce"))
@@ -95,6 +101,12 @@ func (b *fakeBridge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	line := strings.TrimSpace(r.Method + " " + r.URL.RequestURI() + " " + string(bytes.TrimSpace(body)))
 	b.mu.Lock()
 	b.seen = append(b.seen, line)
+	b.mu.Unlock()
+	if after := r.URL.Query().Get("after"); route == "GET /wrap/manifest" && after != "" && !b.waited(r, after) {
+		return
+	}
+	b.mu.Lock()
+	w.Header().Set(api.HeaderRevision, fmt.Sprint(b.revision))
 	answer, ok := b.answers[route]
 	status := b.status[route]
 	b.mu.Unlock()
@@ -110,6 +122,45 @@ func (b *fakeBridge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(status)
 	}
 	_, _ = io.WriteString(w, answer)
+}
+
+// waited waits until the revision is above after; false when the caller went.
+func (b *fakeBridge) waited(r *http.Request, after string) bool {
+	n, _ := strconv.ParseUint(after, 10, 64)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.polls++
+	defer func() { b.polls-- }()
+	for b.revision <= n && !b.deaf {
+		c := b.changed
+		b.mu.Unlock()
+		gone := false
+		select {
+		case <-c:
+		case <-r.Context().Done():
+			gone = true
+		}
+		b.mu.Lock()
+		if gone {
+			return false
+		}
+	}
+	return true
+}
+
+// publish makes a manifest the current one.
+func (b *fakeBridge) publish(revision uint64, entries ...api.ManifestEntry) {
+	raw, err := json.Marshal(api.Manifest{Revision: revision, Wrappers: append([]api.ManifestEntry{}, entries...)})
+	if err != nil {
+		panic(err)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.answers["GET /wrap/manifest"] = string(raw)
+	b.answers["GET /wrap/status"] = fmt.Sprintf(`{"ok":true,"version":"test","revision":%d}`, revision)
+	b.revision = revision
+	close(b.changed)
+	b.changed = make(chan struct{})
 }
 
 // answer cans the answer of a route.

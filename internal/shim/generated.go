@@ -108,6 +108,10 @@ func reservedNames() map[string]bool {
 	return names
 }
 
+// maxDefinition is how many bytes a tool may have in the list: 200 of them must
+// fit into one line of the protocol.
+const maxDefinition = 64 << 10
+
 // toolName is what every known client takes.
 var toolName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
@@ -139,6 +143,9 @@ func newGeneratedTool(e api.ManifestEntry, taken map[string]bool) (*generatedToo
 	line, err := json.Marshal(t.definition)
 	if err != nil {
 		return nil, errors.New("its definition is not JSON")
+	}
+	if len(line) > maxDefinition {
+		return nil, fmt.Errorf("its definition has %d bytes, the limit is %d", len(line), maxDefinition)
 	}
 	t.line = e.ID + "\n" + string(line)
 	return t, nil
