@@ -90,19 +90,22 @@ func countScalars(o Object) int {
 }
 
 // isMap reports whether an object is a map: its keys are data. A map of single
-// values that has a credential among them is none: all of its values would be
+// values, or of lists of them, that has a credential among them is none: all of its values would be
 // shown.
 func (d *deriver) isMap(o Object) bool {
 	if len(o) < 3 {
 		return false
 	}
-	objects, kind, same := 0, "", true
+	objects, lists, kind, same := 0, 0, "", true
 	for _, m := range o {
-		switch m.Value.(type) {
+		switch v := m.Value.(type) {
 		case Object:
 			objects++
 		case Array:
-			return false
+			if c := arrayContent(v); c != foundScalars && c != foundNothing {
+				return false
+			}
+			lists++
 		case nil:
 		default:
 			k := sampleKind(m.Value)
@@ -113,6 +116,8 @@ func (d *deriver) isMap(o Object) bool {
 		}
 	}
 	switch {
+	case lists > 0:
+		return lists == len(o) && (len(o) > 20 || keysLookLikeData(o)) && !isParallel(o) && !d.hidesAny(o)
 	case objects == 0:
 		return same && kind != "" && (len(o) > 20 || keysLookLikeData(o)) && !d.hidesAny(o)
 	case objects < len(o):

@@ -280,6 +280,15 @@ func (f found) valueColumn() draftColumn {
 		name = singular(f.path[strings.LastIndexAny(f.path, ".[")+1:])
 	}
 	c := draftColumn{path: "@", keys: []string{name}, values: present(f.list), label: labelOf(name), record: recordKey(name)}
+	if f.shape == Entries && majority(c.values) == "array" {
+		c.list = true
+		var all []Value
+		for _, v := range c.values {
+			a, _ := v.(Array)
+			all = append(all, a[:min(len(a), deriveItems)]...)
+		}
+		c.values = present(all)
+	}
 	c.facts = look(c.keys, c.values)
 	c.format = c.facts.format(c)
 	if f.shape == Entries && c.facts.image {

@@ -235,13 +235,21 @@ record: id, name, total_tokens, keyboard, author
 		t.Errorf("-want +got:\n%s", cmp.Diff(want, got))
 	}
 	for sample, want := range map[string]string{
-		`{"tokens":[{"id":1,"name":"ci","value":"abc","key":"k"}]}`:                     "id, name",
-		`{"id":1,"name":"n","tokens":{"access":"abc","used":5},"a":2}`:                  "id, name, used, a",
-		`[{"id":1,"key":"sk_live_0123456789abcdef","jwt2":"eyJhbGciOi.eyJzdWIi.c2ln"}]`: "id",
-		`[{"id":1,"note":"ghp_0123456789abcdefghij"}]`:                                  "id",
-		`[{"id":1,"key":"PROJ-1"}]`:                                                     "key, id",
-		`[{"id":1,"header":"Bearer 0123456789abcdef"}]`:                                 "id",
-		`[{"id":1,"note":"Basic income for all of us"}]`:                                "id, note",
+		`{"tokens":[{"id":1,"name":"ci","value":"abc","key":"k"}]}`:                            "id, name",
+		`{"id":1,"name":"n","tokens":{"access":"abc","used":5},"a":2}`:                         "id, name, used, a",
+		`[{"id":1,"key":"sk_live_0123456789abcdef","jwt2":"eyJhbGciOi.eyJzdWIi.c2ln"}]`:        "id",
+		`[{"id":1,"note":"ghp_0123456789abcdefghij"}]`:                                         "id",
+		`{"data":{"12":"ghp_0123456789abcdefghij","13":"b","14":"c"}}`:                         "13, 14",
+		`[{"id":1,"key":"PROJ-1"}]`:                                                            "key, id",
+		`[{"id":1,"header":"Bearer 0123456789abcdef"}]`:                                        "id",
+		`[["id","password","n"],[1,"p",2],[3,"q",4]]`:                                          "id, n",
+		`{"columns":["id","api_key"],"rows":[[1,"p"],[2,"q"]]}`:                                "id",
+		`{"t":[1,2],"secret":["a","b"],"v":[3,4]}`:                                             "t, v",
+		`{"a1":{"n":1,"token":"x"},"b2":{"n":2,"token":"y"},"c3":{"n":3,"token":"z"}}`:         "key, n",
+		`[[1,"ghp_0123456789abcdefghij"],[2,"ghp_0123456789abcdefghik"]]`:                      "column 1",
+		`[{"id":"1","type":"p","p":{"rich_text":[{"plain_text":"Bearer 0123456789abcdef"}]}}]`: "id, type",
+		`[{"id":"1","total":"1.50","currency":"EUR","token":"x"}]`:                             "id, total, currency",
+		`[{"id":1,"note":"Basic income for all of us"}]`:                                       "id, note",
 	} {
 		r, notes := Derive(deriveSample(t, sample), DeriveOptions{})
 		if got := outline(r, notes); !strings.Contains(got, "record: "+want+"\n") {
@@ -254,6 +262,8 @@ record: id, name, total_tokens, keyboard, author
 		`{"data":{"token":{"id":1,"name":"n","value":"v"}}}`,
 		`{"password":"p"}`,
 		`[{"password":"p"}]`,
+		`{"tokens":{"1":{"value":"a"},"2":{"value":"b"},"3":{"value":"c"}}}`,
+		`["sk_live_0123456789abcdef","sk_live_0123456789abcdeg"]`,
 	} {
 		if r, notes := Derive(deriveSample(t, sample), DeriveOptions{}); r != nil {
 			t.Errorf("%s gave %s", sample, outline(r, notes))
