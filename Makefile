@@ -28,8 +28,9 @@ lint: ## formatting, vet for three systems, staticcheck, errcheck
 	$(TOOLS) staticcheck ./...
 	$(TOOLS) errcheck -exclude internal/tools/errcheck.txt ./...
 
-docs: ## regenerate docs/errors.md
+docs: ## regenerate docs/errors.md and docs/cli.md
 	$(GO) test ./internal/fault -run TestErrorsPage -update
+	$(GO) test ./internal/cli -run TestCLIPage -update
 
 golden: ## rewrite golden files with what the code says now; read the diff
 	$(GO) test ./pkg/... ./internal/... -update

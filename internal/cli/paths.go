@@ -101,7 +101,7 @@ func clientPlaces(env config.Env, goos string) []place {
 	case "windows":
 		user, settings = "USERPROFILE", func(elements ...string) string { return home("APPDATA", elements...) }
 	}
-	var list []place
+	list := []place{}
 	for _, p := range []place{
 		{Name: "Claude Code", Path: home(user, ".claude.json")},
 		{Name: "Claude Desktop", Path: settings("Claude", "claude_desktop_config.json")},

@@ -149,16 +149,17 @@ func aligned(t table, width int, heading bool) string {
 }
 
 // fit takes from the widest column until all fit into width, with two spaces
-// between them.
+// between them. The first column stays whole: it is the name that the next
+// command needs.
 func fit(sizes []int, width int) {
 	over := 2*(len(sizes)-1) - width
 	for _, n := range sizes {
 		over += n
 	}
-	for ; over > 0; over-- {
-		widest := 0
-		for i, n := range sizes {
-			if n >= sizes[widest] { // of equals the last: the first tell more
+	for ; over > 0 && len(sizes) > 1; over-- {
+		widest := 1
+		for i := 2; i < len(sizes); i++ {
+			if sizes[i] >= sizes[widest] { // of equals the last: the first tell more
 				widest = i
 			}
 		}

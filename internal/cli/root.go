@@ -93,7 +93,7 @@ that your MCP client starts.`,
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
 	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { fmt.Fprint(a.stdout, helpText(cmd)) })
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage("%s", plainFlagError(err.Error())) })
 	root.SetVersionTemplate("hbrestd {{.Version}}\n")
 	root.AddCommand(
 		a.runCommand(), a.statusCommand(), a.pathsCommand(), a.versionCommand(), a.completionCommand(),
@@ -115,6 +115,16 @@ func showHelp(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 type usageError struct{ error }
 
 func usage(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+
+// plainFlagError takes Go's words out of the text of a flag's error.
+func plainFlagError(s string) string {
+	for of, want := range map[string]string{"ParseInt": "a whole number", "ParseBool": "true or false"} {
+		if head, _, ok := strings.Cut(s, "strconv."+of); ok {
+			return head + "it must be " + want
+		}
+	}
+	return s
+}
 
 // noSuchCommand refuses what stands where a command should, and names what was
 // perhaps meant.

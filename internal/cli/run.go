@@ -39,7 +39,7 @@ Environment:
 			for _, w := range warnings {
 				log.Warn(string(w))
 			}
-			return daemon.Run(cmd.Context(), daemon.Options{Config: cfg, Version: a.version.Version, Log: log})
+			return daemon.Run(cmd.Context(), daemon.Options{Config: cfg, Env: a.env, Version: a.version.Version, Log: log})
 		},
 	}
 	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "log debugging details too")

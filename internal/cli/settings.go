@@ -137,7 +137,9 @@ func (a *app) configSetCommand() *cobra.Command {
 		Example: "  hbrestd config set call-timeout-ms 30000",
 		Args:    takes(2, 2, "the name of a setting and its value"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o.name, o.value = args[0], args[1]
+			if o.name, o.value = args[0], args[1]; o.value == "" {
+				return usage("the value is empty; `hbrestd config unset` forgets a stored value")
+			}
 			return o.set(cmd.Context())
 		},
 		ValidArgsFunction: a.completeSettings(),

@@ -302,7 +302,11 @@ func (o *wrapperOptions) expose(ctx context.Context) error {
 	if !r.Exposed {
 		return o.app.print(clean(r.ID) + " is hidden\n")
 	}
-	if err := o.app.print(fmt.Sprintf("%s is the tool %s, priority %d, rank %d\n", clean(r.ID), clean(r.Tool), r.Priority, r.Rank)); err != nil {
+	rank := "not shown"
+	if r.Rank > 0 {
+		rank = fmt.Sprintf("rank %d", r.Rank)
+	}
+	if err := o.app.print(fmt.Sprintf("%s is the tool %s, priority %d, %s\n", clean(r.ID), clean(r.Tool), r.Priority, rank)); err != nil {
 		return err
 	}
 	switch {

@@ -109,9 +109,8 @@ func (a *app) wrapperTestCommand() *cobra.Command {
 		Short: "Show the exact request of a call without sending it, or render a sample",
 		Long: `Shows the request that a call would send, and sends nothing. When policy or a
 missing credential would stop the call, it says so and exits as the call would.
-With --sample it renders a saved answer instead, and with --live it makes the
-call without noting that the wrapper works. --file takes a document that is not
-saved yet.`,
+With --sample it renders an answer from a file instead, and with --live it does
+send the request. --file takes a document that is not saved yet.`,
 		Example: `  hbrestd wrapper test orders.list --arg status=open
   hbrestd wrapper test --file orders.json --sample answer.json`,
 		Args: takes(0, 1, "the id of a wrapper"),
@@ -294,7 +293,7 @@ func (o *runOptions) printPlan(p *api.Plan) error {
 	first := p.Refused[0]
 	e := fault.New(fault.Code(first.Code), "a real call would be refused: %s", first.Message).With(fault.Field(first.Field))
 	if first.Hint != "" {
-		e.With(fault.Hint("%s", first.Hint))
+		e = e.With(fault.Hint("%s", first.Hint))
 	}
 	for _, r := range p.Refused[1:] {
 		e.Details = append(e.Details, fault.Detail{Field: r.Field, Code: fault.Code(r.Code), Message: r.Message, Hint: r.Hint})
