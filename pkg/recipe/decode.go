@@ -232,9 +232,9 @@ func (r *reader) object(keep *keeper) (Value, error) {
 	start := len(r.members)
 	var known map[string]bool // with unique, once an object is too wide to look through
 	for r.dec.PeekKind() != '}' {
-		quoted, err := r.dec.ReadValue()
+		quoted, err := r.key()
 		if err != nil {
-			return nil, r.fail(err)
+			return nil, err
 		}
 		if !keep.wantsQuoted(quoted) {
 			if err := r.skip(); err != nil {
@@ -292,6 +292,21 @@ func (r *reader) array() (Value, error) {
 	clear(r.values[start:])
 	r.values = r.values[:start]
 	return out, nil
+}
+
+// key reads the name of a member, in quotes.
+func (r *reader) key() ([]byte, error) {
+	if r.dec.PeekKind() != '"' {
+		// As a token it is an error at its place; as a value it might be read.
+		if _, err := r.dec.ReadToken(); err != nil {
+			return nil, r.fail(err)
+		}
+	}
+	quoted, err := r.dec.ReadValue()
+	if err != nil {
+		return nil, r.fail(err)
+	}
+	return quoted, nil
 }
 
 // name decodes a quoted key.

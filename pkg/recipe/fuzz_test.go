@@ -13,7 +13,7 @@ import (
 // FuzzDecode: what Decode accepts is JSON to another decoder, it survives a
 // second round unchanged, and Read agrees with Decode on what is an error.
 func FuzzDecode(f *testing.F) {
-	for _, s := range []string{`{"a":[1,2.50,null],"a":"\ud800"}`, "\ufeff[]", nested(201), `{"items":[{"id":1}]}`, "\xff", "1 2", `"\u0000"`, ``} {
+	for _, s := range []string{`{"a":[1,2.50,null],"a":"\ud800"}`, "\ufeff[]", nested(201), `{"items":[{"id":1}]}`, "\xff", "1 2", `"\u0000"`, ``, "[{{"} {
 		f.Add([]byte(s))
 	}
 	sel, _ := ParsePath("$.items")

@@ -368,9 +368,9 @@ func (s *scan) walkObject(depth int, alive uint64, items bool) error {
 	mark := s.mark(alive)
 	var known nameHashes
 	for s.dec.PeekKind() != '}' {
-		quoted, err := s.dec.ReadValue()
+		quoted, err := s.key()
 		if err != nil {
-			return s.fail(err)
+			return err
 		}
 		name, all := quoted[1:len(quoted)-1], false
 		if bytes.IndexByte(name, '\\') >= 0 {

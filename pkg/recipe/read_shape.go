@@ -190,9 +190,9 @@ func (s *scan) columns(others uint64) error {
 	var known nameHashes
 	length, lists := 0, false
 	for s.dec.PeekKind() != '}' {
-		quoted, err := s.dec.ReadValue()
+		quoted, err := s.key()
 		if err != nil {
-			return s.fail(err)
+			return err
 		}
 		name := quoted[1 : len(quoted)-1]
 		if bytes.IndexByte(name, '\\') >= 0 {

@@ -226,13 +226,13 @@ func TestReadColumnsBounded(t *testing.T) {
 
 // Rows with more cells than the header has names cost little.
 func TestReadWideRows(t *testing.T) {
-	row := "[" + strings.Repeat("1,", 200_000) + "1]"
+	row := "[" + strings.Repeat("1,", 50_000) + "1]"
 	p, err := shapedRecipe(t, "$", Matrix, "first", "@").Read([]byte(`[[],`+row+`]`), 3, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	o := p.Built()[0].(Object)
-	if len(o) != 200_001 || o[0].Key != "" || o[200_000].Key != " 200001" {
+	if len(o) != 50_001 || o[0].Key != "" || o[50_000].Key != " 50001" {
 		t.Errorf("%d cells, the last is %q", len(o), o[len(o)-1].Key)
 	}
 }
@@ -244,7 +244,7 @@ func TestReadShapesAgreeWithWholeDecode(t *testing.T) {
 	looks := []string{"$.a", "$.a[*]", "$[-1]", "$.a[-1].b", "$.a[?@.b==1]", "$.c"}
 	headers := []string{"", "first", "$.a", "$.a[*]", "$[*].b", "$.b[*].a", "$[0]", "$.c[1:]"}
 	shapes := []Shape{List, Entries, Columns, Matrix}
-	for range 30_000 {
+	for range 10_000 {
 		body := Encode(randomValue(rng, 4))
 		shape, header := shapes[rng.IntN(4)], ""
 		if shape == Matrix {
