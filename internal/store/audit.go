@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -47,6 +48,8 @@ type AuditFile struct {
 	file   *os.File
 	closed bool
 	turn   int // grows with every Rotate
+
+	size atomic.Int64 // of the pages in use
 }
 
 // OpenAudit opens the audit trail at path and makes an empty file if there is
@@ -108,19 +111,9 @@ func (f *AuditFile) release() error {
 	return closeBolt(db, file)
 }
 
-// Size is the length of the file at hand in bytes, 0 if it cannot be told.
-func (f *AuditFile) Size() int64 {
-	f.mu.RLock()
-	defer f.mu.RUnlock()
-	if f.file == nil {
-		return 0
-	}
-	info, err := f.file.Stat()
-	if err != nil {
-		return 0
-	}
-	return info.Size()
-}
+// Size is how many bytes of the file at hand are in use, give or take the last
+// change; the file itself grows in steps.
+func (f *AuditFile) Size() int64 { return f.size.Load() }
 
 // Append writes rows in one transaction: all of them, and on the disk, or, with
 // an error, in all likelihood none; Tail says. Their numbers must be greater
@@ -134,7 +127,10 @@ func (f *AuditFile) Append(rows [][]byte) error {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	err := guard(func() error {
-		return f.db.Update(func(tx *bbolt.Tx) error { return appendRows(tx, rows) })
+		return f.db.Update(func(tx *bbolt.Tx) error {
+			f.size.Store(tx.Size())
+			return appendRows(tx, rows)
+		})
 	})
 	if err == nil {
 		return nil

@@ -60,9 +60,21 @@ func (f *AuditFile) open() error {
 			return err
 		}
 		f.db, f.file = db, file
-		return nil
+		return f.measure()
 	}
 	return failed(errReplaced, "%s keeps being replaced by another program", f.path)
+}
+
+// measure finds the size of a file just opened.
+func (f *AuditFile) measure() error {
+	err := guard(func() error {
+		return f.db.View(func(tx *bbolt.Tx) error { f.size.Store(tx.Size()); return nil })
+	})
+	if err != nil {
+		_ = f.release()
+		return failed(err, "%s could not be read", f.path)
+	}
+	return nil
 }
 
 // loadAudit reads a file without locking it and checks its structure. The error

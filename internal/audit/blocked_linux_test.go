@@ -1,0 +1,90 @@
+package audit_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/hyperbolic-gateway/hb-rest/internal/fault"
+)
+
+func init() { children["full"] = fullDisk }
+
+// Promise 21, with a disk that is really full: 100 tries, none acknowledged, and
+// all is well when there is room again.
+func TestFullDisk(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "audit.db")
+	if out, err := child(t, "full", path).Output(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	l, f := mustOnDisk(t, path, 0, 0)
+	defer mustEnd(t, l, f)
+	rows, _, err := l.Last(1000)
+	if err != nil || f.Recovered() != "" {
+		t.Fatal(err, f.Recovered())
+	}
+	seen := map[string]int{}
+	for _, r := range rows {
+		seen[r.Call]++
+	}
+	for i := range 100 {
+		if seen[fmt.Sprint("refused-", i)] != 0 || seen[fmt.Sprint("read-", i)] != 1 {
+			t.Errorf("call %d: %d intents that were refused, %d read rows", i, seen[fmt.Sprint("refused-", i)], seen[fmt.Sprint("read-", i)])
+		}
+	}
+	if seen["after"] != 1 {
+		t.Error("what came after is not there")
+	}
+	if r, err := l.Verify(t.Context(), ""); !r.OK || err != nil {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+func limit(size uint64) error {
+	var l syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &l); err != nil {
+		return err
+	}
+	l.Cur = min(size, l.Max)
+	return syscall.Setrlimit(syscall.RLIMIT_FSIZE, &l)
+}
+
+func fullDisk(path string) int {
+	fail := func(what string, err error) int {
+		fmt.Println(what, err)
+		return 1
+	}
+	l, f, err := onDisk(path, 0, 0)
+	if err != nil {
+		return fail("open:", err)
+	}
+	if err := limit(4096); err != nil {
+		return fail("limit:", err)
+	}
+	for i := range 100 {
+		l.Result(read(fmt.Sprint("read-", i)))
+		if err := l.Intent(context.Background(), write(fmt.Sprint("refused-", i))); !fault.Is(err, "AUDIT_FAILED") {
+			return fail("an intent without room:", err)
+		}
+	}
+	if l.Trouble() == "" {
+		return fail("no trouble is told of", nil)
+	}
+	if err := limit(^uint64(0)); err != nil {
+		return fail("limit:", err)
+	}
+	if err := l.Intent(context.Background(), write("after")); err != nil {
+		return fail("with room again:", err)
+	}
+	if err := l.Close(); err != nil {
+		return fail("close:", err)
+	}
+	if err := f.Close(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
+}
