@@ -101,7 +101,9 @@ func (p *Page) LookupAll(path Path) []Value {
 func (r *Recipe) Read(body []byte, max int, scrub func(string) string) (*Page, error) {
 	paths := r.readPaths()
 	sel := r.Select.segments
-	if len(paths) >= 64 || streamable(sel, false) < len(sel) || r.manyHeaders() {
+	// For the path $ the whole body is built anyway: once is enough.
+	all := scrub == nil && slices.ContainsFunc(paths, func(p Path) bool { return len(p.segments) == 0 })
+	if all || len(paths) >= 64 || streamable(sel, false) < len(sel) || r.manyHeaders() {
 		return r.readWhole(body, max, scrub, paths)
 	}
 	rd, err := newReader(body, DecodeLimits{})
