@@ -38,6 +38,8 @@ type Backend interface {
 	Derive(context.Context, *api.DeriveRequest) (*api.DeriveResult, error)
 	// Change creates, updates, deletes or gets a wrapper.
 	Change(context.Context, *api.ChangeRequest) (*api.ChangeResult, error)
+	// Audit is the newest rows of the audit trail, newest last.
+	Audit(ctx context.Context, limit int) (*api.AuditPage, error)
 	// Revision is the store's revision now, for the header of each answer. It
 	// must be cheap and must not block.
 	Revision() uint64

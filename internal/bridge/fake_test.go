@@ -98,6 +98,14 @@ func (f *fake) Secrets(context.Context) (*api.SecretList, error) {
 	return &api.SecretList{Reason: "credentials are not built yet"}, nil
 }
 
+func (f *fake) Audit(_ context.Context, limit int) (*api.AuditPage, error) {
+	f.note("Audit", limit)
+	return &api.AuditPage{Rows: []api.AuditRow{{
+		Seq: 12, Time: "2026-11-30T12:00:00.123Z", Kind: "run", Call: "0123456789abcdef", Wrapper: "city.weather",
+		Method: "GET", Host: "api.example.com", Status: 200, Bytes: 512, DurationMs: 42,
+	}}, Next: 12}, nil
+}
+
 func (f *fake) Run(ctx context.Context, q *api.RunRequest) (*api.RunResult, error) {
 	f.note("Run", q)
 	if f.hold != nil {

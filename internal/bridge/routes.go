@@ -31,6 +31,7 @@ func (h *handler) routes() []route {
 		{http.MethodGet, "/wrap/manifest", h.manifest},
 		{http.MethodGet, "/wrap/wrapper", h.wrapper},
 		{http.MethodGet, secretsPath, h.secrets},
+		{http.MethodGet, "/wrap/audit", h.audit},
 		{http.MethodPost, "/wrap/run", h.run},
 		{http.MethodPost, "/wrap/test", h.test},
 		{http.MethodPost, "/wrap/derive", h.derive},
@@ -97,6 +98,30 @@ func listed(m *api.Manifest) *api.Manifest {
 		}
 	}
 	return &c
+}
+
+// Rows of one answer of the audit trail.
+const (
+	defaultRows = 50
+	maxRows     = 1000
+)
+
+func (h *handler) audit(_ http.ResponseWriter, r *http.Request) (any, error) {
+	q, err := readQuery(r, "limit")
+	if err != nil {
+		return nil, err
+	}
+	limit := defaultRows
+	if q.Has("limit") {
+		if limit, err = strconv.Atoi(q.Get("limit")); err != nil || limit < 1 || limit > maxRows {
+			return nil, fault.New("BAD_REQUEST", "query.limit: must be a whole number from 1 to %d", maxRows).With(fault.Field("query.limit"))
+		}
+	}
+	p, err := h.backend.Audit(r.Context(), limit)
+	if err == nil && p.Rows == nil {
+		p = &api.AuditPage{Rows: []api.AuditRow{}, Next: p.Next}
+	}
+	return p, err
 }
 
 func (h *handler) wrapper(_ http.ResponseWriter, r *http.Request) (any, error) {

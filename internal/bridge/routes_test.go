@@ -21,6 +21,7 @@ var routes = []struct{ method, path string }{
 	{"GET", "/wrap/manifest"},
 	{"GET", "/wrap/wrapper"},
 	{"GET", "/wrap/secrets"},
+	{"GET", "/wrap/audit"},
 	{"POST", "/wrap/run"},
 	{"POST", "/wrap/test"},
 	{"POST", "/wrap/derive"},
@@ -73,7 +74,7 @@ func TestNoWayToWriteACredential(t *testing.T) {
 		"/wrap/secrets", "/wrap/secrets/", "/wrap/secrets/orders-key", "/wrap/secret", "/wrap/secret/set", "/wrap/secrets?action=create",
 		"/wrap/secrets/../secrets", "//wrap/secrets", "/wrap//secrets", "/wrap/%73ecrets", "/wrap/secrets%2Forders-key", "/wrap/Secrets", "/WRAP/SECRETS",
 		"/wrap/secrets;x=1", "/wrap/credentials", "/wrap/vault", "/wrap/settings", "/wrap/allow", "/wrap/approve", "/wrap/approvals", "/wrap/config",
-		"/wrap/keys", "/secrets", "/secret", "/control", "/control/secrets", "/wrap/audit", "/wrap/token", "/api/wrap/secrets", "/wrap/wrappers/secrets",
+		"/wrap/keys", "/secrets", "/secret", "/control", "/control/secrets", "/wrap/token", "/api/wrap/secrets", "/wrap/wrappers/secrets",
 	}
 	bodies := []string{`{"name":"orders-key","value":"v","hosts":["api.example.com"]}`, `{"action":"create","secret":{"name":"a","value":"b"}}`, ``}
 	for _, p := range paths {
@@ -87,7 +88,7 @@ func TestNoWayToWriteACredential(t *testing.T) {
 		}
 	}
 	// The routes that do take a body know no member for one.
-	for _, rt := range routes[5:] {
+	for _, rt := range routes[6:] {
 		for _, m := range []string{"secret", "secrets", "value", "credential", "password", "headers", "allowedHosts", "auth"} {
 			_, body := s.call(t, "POST", rt.path, `{"id":"a","`+m+`":"v"}`)
 			if e := decodeError(t, body); e.Code != "BAD_REQUEST" || e.Field == nil || *e.Field != "body."+m {

@@ -51,7 +51,7 @@ func Serve(ctx context.Context, l *Listener, b Backend, o Options) error {
 	h := newHandler(ctx, b, o)
 	hard, cut := context.WithCancel(context.WithoutCancel(ctx)) // ends running calls
 	defer cut()
-	silent := &newcomers{conns: map[net.Conn]bool{}}
+	silent := NewNewcomers()
 	l.refused = h.refusals()
 	var p http.Protocols
 	p.SetHTTP1(true)
@@ -65,7 +65,7 @@ func Serve(ctx context.Context, l *Listener, b Backend, o Options) error {
 		DisableGeneralOptionsHandler: true, // "OPTIONS *" is a wrong route like any other
 		ErrorLog:                     slog.NewLogLogger(h.log.Handler(), slog.LevelDebug),
 		BaseContext:                  func(net.Listener) context.Context { return hard },
-		ConnState:                    silent.note,
+		ConnState:                    silent.Note,
 	}
 	served := make(chan error, 1)
 	go func() { served <- srv.Serve(l) }()
@@ -77,7 +77,7 @@ func Serve(ctx context.Context, l *Listener, b Backend, o Options) error {
 		served <- http.ErrServerClosed
 	}
 	h.stop()
-	silent.close()
+	silent.Close()
 	if o.Grace <= 0 {
 		o.Grace = stopGrace
 	}
@@ -95,15 +95,17 @@ func Serve(ctx context.Context, l *Listener, b Backend, o Options) error {
 	return errors.Join(failed, l.Close())
 }
 
-// newcomers are the connections that have not sent a byte yet. Shutdown would
-// wait five seconds for each.
-type newcomers struct {
+// Newcomers are the connections of an HTTP server that have not sent a byte
+// yet. Its Shutdown would wait five seconds for each. Make one with
+// NewNewcomers; the daemon uses it for the bridge too.
+type Newcomers struct {
 	mu      sync.Mutex
 	conns   map[net.Conn]bool // guarded by mu
 	stopped bool              // guarded by mu
 }
 
-func (n *newcomers) note(c net.Conn, s http.ConnState) {
+// Note is the server's ConnState hook.
+func (n *Newcomers) Note(c net.Conn, s http.ConnState) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if s != http.StateNew {
@@ -117,7 +119,11 @@ func (n *newcomers) note(c net.Conn, s http.ConnState) {
 	n.conns[c] = true
 }
 
-func (n *newcomers) close() {
+// NewNewcomers makes an empty one.
+func NewNewcomers() *Newcomers { return &Newcomers{conns: map[net.Conn]bool{}} }
+
+// Close closes them, and whoever comes later.
+func (n *Newcomers) Close() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.stopped = true

@@ -14,15 +14,17 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"os"
+	"path/filepath"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
 
+	"github.com/hyperbolic-gateway/hb-rest/internal/audit"
 	"github.com/hyperbolic-gateway/hb-rest/internal/bridge"
 	"github.com/hyperbolic-gateway/hb-rest/internal/config"
-	"github.com/hyperbolic-gateway/hb-rest/internal/executor"
+	"github.com/hyperbolic-gateway/hb-rest/internal/control"
 	"github.com/hyperbolic-gateway/hb-rest/internal/fault"
 	"github.com/hyperbolic-gateway/hb-rest/internal/outbound"
 	"github.com/hyperbolic-gateway/hb-rest/internal/store"
@@ -35,6 +37,7 @@ const stopGrace = 10 * time.Second
 // Options configure a Daemon.
 type Options struct {
 	Config   config.Daemon
+	Env      config.Env // stored settings hold where it says nothing; nil: Config is all there is
 	Version  string
 	Log      *slog.Logger
 	Now      func() time.Time // nil: time.Now
@@ -43,82 +46,154 @@ type Options struct {
 
 // A Daemon is a started hbrestd.
 type Daemon struct {
-	cfg      config.Daemon
-	version  string
-	log      *slog.Logger
-	now      func() time.Time
-	started  time.Time
-	store    *store.Store
-	exec     *executor.Executor
-	out      *outbound.Client
-	policy   outbound.Policy
-	tokens   *token.Holder
-	listener net.Listener
-	server   *http.Server
-	served   chan error
-	stopping atomic.Bool
-	calls    sync.WaitGroup
-	mu       sync.Mutex // guards stopping against calls.Add after Wait began
+	given     config.Daemon // as handed to Start; its paths and address hold until the end
+	env       config.Env    // nil: stored settings are not looked at
+	goos      string
+	version   string
+	log       *slog.Logger
+	now       func() time.Time
+	outbound  outbound.Options
+	started   time.Time
+	store     *store.Store
+	audit     *audit.Log
+	auditFile *store.AuditFile
+	state     atomic.Pointer[state]
+	settings  sync.Mutex // serialises changes of settings and rules, and refresh
+	tokens    *token.Holder
+	listener  net.Listener
+	addr      netip.AddrPort
+	server    *http.Server
+	silent    *control.Newcomers
+	served    chan error      // how the bridge's server ended
+	ending    context.Context // done once Stop begins: those who only wait for news go first
+	end       context.CancelFunc
+	quit      chan struct{}
+	quitOnce  sync.Once
+	control   sync.WaitGroup // the control socket's server
+	endFace   context.CancelFunc
+	stopping  bool
+	calls     sync.WaitGroup
+	mu        sync.Mutex // guards stopping, so that no call begins once Stop waits
 }
 
-// Start opens the store, takes the port, and only then rotates the token, so
-// that a second daemon of the same user changes nothing. It returns when the
-// bridge answers.
+// Start opens the store and the audit trail, takes the port and the control
+// socket, and only then rotates the token, so that a second daemon of the same
+// user changes nothing. It returns when the bridge answers.
 func Start(ctx context.Context, o Options) (*Daemon, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	d := &Daemon{cfg: o.Config, version: o.Version, log: o.Log, now: o.Now, tokens: &token.Holder{}, served: make(chan error, 1)}
-	if err := config.EnsureDirs(o.Config); err != nil {
-		return nil, err
+	d := &Daemon{
+		given: o.Config, env: o.Env, goos: runtime.GOOS, version: o.Version, log: o.Log, now: o.Now, outbound: o.Outbound,
+		tokens: &token.Holder{}, served: make(chan error, 1), quit: make(chan struct{}), endFace: func() {},
 	}
-	var err error
-	if d.store, err = store.Open(o.Config.StorePath, store.Options{Now: o.Now}); err != nil {
-		return nil, err
-	}
-	if said := d.store.Recovered(); said != "" {
-		d.log.Error("the store was damaged", "detail", said)
-	}
-	if err := d.listen(ctx); err != nil {
-		return nil, errors.Join(err, d.store.Close())
-	}
-	d.policy = outbound.Policy{AllowHTTP: o.Config.AllowHTTP || o.Config.AllowPrivate, AllowPrivate: o.Config.AllowPrivate}
-	out := o.Outbound
-	out.Now, out.UserAgent = o.Now, "hb-rest/"+o.Version
-	self := d.listener.Addr().(*net.TCPAddr).AddrPort()
-	out.Self = func() []netip.AddrPort { return []netip.AddrPort{self} }
-	d.out = outbound.New(d.policy, out)
-	d.exec = executor.New(executor.Config{Send: d.out.Send, Check: d.policy.CheckURL, Now: o.Now})
-
-	tok := token.New()
-	if err := token.Write(o.Config.TokenPath, tok); err != nil {
-		return nil, errors.Join(err, d.listener.Close(), d.store.Close())
-	}
-	d.tokens.Set(tok)
-	d.started = o.Now()
-	d.server = bridge.Server(bridge.New(d, d.tokens, bridge.Options{Log: d.log, Version: o.Version}))
-	d.server.ErrorLog = slog.NewLogLogger(d.log.Handler(), slog.LevelDebug)
-	go func() { d.served <- d.server.Serve(d.listener) }()
-	d.log.Info("listening", "addr", d.listener.Addr().String(), "token", o.Config.TokenPath, "wrappers", d.store.Len(), "version", o.Version)
-	if d.policy.AllowPrivate {
-		d.log.Info("private destinations and plain http are allowed", "by", "HB_WRAP_ALLOW_PRIVATE")
-	} else if d.policy.AllowHTTP {
-		d.log.Info("plain http is allowed", "by", "HB_WRAP_ALLOW_HTTP")
+	d.ending, d.end = context.WithCancel(context.WithoutCancel(ctx))
+	if err := d.start(ctx); err != nil {
+		d.end()
+		return nil, errors.Join(err, d.release())
 	}
 	return d, nil
 }
 
+func (d *Daemon) start(ctx context.Context) (err error) {
+	if err := config.EnsureDirs(d.given); err != nil {
+		return err
+	}
+	if d.store, err = store.Open(d.given.StorePath, store.Options{Now: d.now, Log: d.log}); err != nil {
+		return err
+	}
+	if said := d.store.Recovered(); said != "" {
+		d.log.Error("the store was damaged", "detail", said)
+	}
+	if err := d.openAudit(filepath.Join(d.given.WrapDir, "audit.db")); err != nil {
+		return err
+	}
+	if err := d.listen(ctx); err != nil {
+		return err
+	}
+	if err := d.refresh(); err != nil {
+		return err
+	}
+	if err := d.face(ctx); err != nil {
+		return err
+	}
+	tok := token.New()
+	if err := token.Write(d.given.TokenPath, tok); err != nil {
+		return err
+	}
+	d.tokens.Set(tok)
+	d.started = d.now()
+	d.server = bridge.Server(bridge.New(d, d.tokens, bridge.Options{Log: d.log, Version: d.version}))
+	d.silent = control.NewNewcomers()
+	d.server.ConnState = d.silent.Note
+	d.server.ErrorLog = slog.NewLogLogger(d.log.Handler(), slog.LevelDebug)
+	go func() { d.served <- d.server.Serve(d.listener) }()
+	d.log.Info("listening", "addr", d.Addr(), "token", d.given.TokenPath, "wrappers", d.store.Len(), "version", d.version)
+	if policy := d.state.Load().policy(); policy.AllowPrivate {
+		d.log.Info("private destinations and plain http are allowed", "by", "HB_WRAP_ALLOW_PRIVATE or the setting allow-private")
+	} else if policy.AllowHTTP {
+		d.log.Info("plain http is allowed", "by", "HB_WRAP_ALLOW_HTTP or the setting allow-http")
+	}
+	return nil
+}
+
+// listen takes the bridge's address: the stored one when the environment says
+// nothing else.
 func (d *Daemon) listen(ctx context.Context) error {
-	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", d.cfg.Addr)
+	if d.env != nil {
+		cfg, _, err := config.LoadDaemon(d.env.Over(d.store.Settings()), d.goos)
+		if err != nil {
+			return fmt.Errorf("reading the stored settings: %w", err)
+		}
+		d.given.Addr = cfg.Addr
+	}
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", d.given.Addr)
 	if errors.Is(err, syscall.EADDRINUSE) {
-		return fault.New("STORE_FAILED", "%s is already in use by another program", d.cfg.Addr).
-			With(fault.Hint("Stop that program, or choose another port with HB_WRAP_ADDR (and tell hb-rest with HB_WRAP_URL)."), fault.Cause(err))
+		return fault.New("ADDRESS_IN_USE", "%s is already in use by another program", d.given.Addr).With(fault.Cause(err))
 	}
 	if err != nil {
-		return fmt.Errorf("listening on %s: %w", d.cfg.Addr, err)
+		return fmt.Errorf("listening on %s: %w", d.given.Addr, err)
 	}
 	d.listener = l
+	local := l.Addr().(*net.TCPAddr).AddrPort()
+	d.addr = netip.AddrPortFrom(local.Addr().Unmap(), local.Port())
 	return nil
+}
+
+// face serves the control socket.
+func (d *Daemon) face(ctx context.Context) error {
+	l, err := control.Listen(d.given.ControlSocket)
+	if err != nil {
+		return err
+	}
+	ctx, d.endFace = context.WithCancel(context.WithoutCancel(ctx))
+	d.control.Go(func() {
+		me := person{Daemon: d, stop: func() { d.quitOnce.Do(func() { close(d.quit) }) }}
+		if err := control.Serve(ctx, l, me, control.Options{Log: d.log, Version: d.version}); err != nil {
+			d.log.Error("the control socket stopped", "cause", err)
+		}
+	})
+	return nil
+}
+
+// release closes what start has opened, newest first.
+func (d *Daemon) release() error {
+	d.endFace()
+	d.control.Wait()
+	var errs []error
+	if d.listener != nil && d.server == nil {
+		errs = append(errs, d.listener.Close())
+	}
+	if d.audit != nil {
+		errs = append(errs, d.audit.Close())
+	}
+	if d.auditFile != nil {
+		errs = append(errs, d.auditFile.Close())
+	}
+	if d.store != nil {
+		errs = append(errs, d.store.Close())
+	}
+	return errors.Join(errs...)
 }
 
 // Addr is where the bridge listens, such as "127.0.0.1:4111".
@@ -129,23 +204,27 @@ func (d *Daemon) Addr() string { return d.listener.Addr().String() }
 // missing installation.
 func (d *Daemon) Stop(ctx context.Context) error {
 	d.mu.Lock()
-	d.stopping.Store(true)
+	d.stopping = true
 	d.mu.Unlock()
+	d.end()
+	d.silent.Close()
 	ctx, cancel := context.WithTimeout(ctx, stopGrace)
 	defer cancel()
 	err := d.server.Shutdown(ctx)
-	if err != nil {
-		d.log.Error("calls were cut off at stop", "after", stopGrace)
-		_ = d.server.Close() // its connections' contexts end, and so do their calls
+	if errors.Is(err, context.DeadlineExceeded) {
+		d.log.Error("calls that were still running have been cut off", "after", stopGrace)
+		err = d.server.Close() // its connections' contexts end, and so do their calls
 	}
+	d.endFace()
 	d.calls.Wait()
 	if serr := <-d.served; serr != nil && !errors.Is(serr, http.ErrServerClosed) {
 		err = errors.Join(err, serr)
 	}
-	return errors.Join(err, d.store.Close())
+	d.state.Load().out.Close()
+	return errors.Join(err, d.release())
 }
 
-// Run starts a daemon and stops it when ctx ends.
+// Run starts a daemon and stops it when ctx ends or a person asks for it.
 func Run(ctx context.Context, o Options) error {
 	d, err := Start(ctx, o)
 	if err != nil {
@@ -153,24 +232,23 @@ func Run(ctx context.Context, o Options) error {
 	}
 	select {
 	case <-ctx.Done():
-		d.log.Info("stopping")
-		return d.Stop(context.WithoutCancel(ctx))
+	case <-d.quit:
 	case err := <-d.served:
 		d.served <- err
 		return errors.Join(fmt.Errorf("the bridge stopped: %w", err), d.Stop(context.WithoutCancel(ctx)))
 	}
+	d.log.Info("stopping", "grace", stopGrace, "hint", "a second interrupt ends it at once")
+	return d.Stop(context.WithoutCancel(ctx))
 }
 
 // begin admits one use case; done must be called when it ends.
 func (d *Daemon) begin(ctx context.Context) (_ context.Context, done func(), err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.stopping.Load() {
+	if d.stopping {
 		return nil, nil, fault.New("SHUTTING_DOWN", "hbrestd is stopping")
 	}
 	d.calls.Add(1)
-	ctx, cancel := context.WithTimeout(ctx, d.cfg.CallTimeout)
+	ctx, cancel := context.WithTimeout(ctx, d.state.Load().cfg.CallTimeout)
 	return ctx, func() { cancel(); d.calls.Done() }, nil
 }
-
-func pid() int { return os.Getpid() }

@@ -83,18 +83,19 @@ func deriveSample(raw []byte) (recipe.Value, error) {
 }
 
 func (d *Daemon) fetch(ctx context.Context, text string) (recipe.Value, error) {
+	st := d.state.Load()
 	u, err := url.Parse(text)
 	if err != nil {
 		return nil, fault.New("POLICY_URL", "the url cannot be read").With(fault.Field("body.url"), fault.Cause(err))
 	}
-	if err := d.policy.CheckURL(u); err != nil {
+	if err := st.policy().CheckURL(u); err != nil {
 		return nil, fault.From(err).With(fault.Field("body.url"))
 	}
 	req := outbound.NewRequest("GET", u, nil)
 	req.Header.Set("Accept", "application/json")
 	req.Timeout = deriveTimeout
-	req.Tag = outbound.Tag{Kind: "derive"}
-	resp, err := d.out.Send(ctx, req)
+	req.Tag = outbound.Tag{Kind: "derive", Call: newCall()}
+	resp, err := st.out.Send(ctx, req)
 	if err != nil {
 		return nil, err
 	}

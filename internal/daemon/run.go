@@ -19,7 +19,7 @@ func (d *Daemon) Run(ctx context.Context, r *api.RunRequest) (*api.RunResult, er
 	if err != nil {
 		return nil, err
 	}
-	return d.live(ctx, w, r.Args, r.MaxPages, r.Format, true)
+	return d.live(ctx, w, r.Args, r.MaxPages, r.Format, "run")
 }
 
 // Test is a dry run, a rendered sample, or a live call of a document that need
@@ -45,7 +45,11 @@ func (d *Daemon) Test(ctx context.Context, r *api.TestRequest) (*api.TestResult,
 		plan.Warnings = append(warnings, plan.Warnings...)
 		return &api.TestResult{Plan: plan}, nil
 	}
-	res, err := d.live(ctx, w, r.Args, r.MaxPages, r.Format, r.ID != "")
+	kind := "test"
+	if r.ID != "" { // a live test of a saved wrapper is a run
+		kind = "run"
+	}
+	res, err := d.live(ctx, w, r.Args, r.MaxPages, r.Format, kind)
 	if err != nil {
 		return nil, err
 	}
@@ -66,21 +70,21 @@ func (d *Daemon) testSubject(r *api.TestRequest) (*wrapper.Wrapper, []api.Warnin
 	return nil, nil, fault.OneProblem("BAD_REQUEST", "REQUIRED", "body.id", "send the id of a saved wrapper, or a wrapper")
 }
 
-func (d *Daemon) live(ctx context.Context, w *wrapper.Wrapper, args []byte, maxPages *int, format string, verify bool) (*api.RunResult, error) {
+func (d *Daemon) live(ctx context.Context, w *wrapper.Wrapper, args []byte, maxPages *int, format, kind string) (*api.RunResult, error) {
 	ctx, done, err := d.begin(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer done()
-	o := executor.Options{Args: args}
+	o := executor.Options{Args: args, Call: newCall(), Kind: kind}
 	if maxPages != nil {
 		o.MaxPages = *maxPages
 	}
-	out, err := d.exec.Run(ctx, w, o)
+	out, err := d.state.Load().exec.Run(ctx, w, o)
 	if err != nil {
 		return nil, d.failed(w, err)
 	}
-	if verify {
+	if kind == "run" {
 		d.store.MarkVerified(w.ID, d.now())
 	}
 	res := result(w, out.Result, format)
@@ -145,7 +149,7 @@ func sampleText(raw json.RawMessage) ([]byte, error) {
 }
 
 func (d *Daemon) plan(w *wrapper.Wrapper, args []byte) (*api.Plan, error) {
-	p, err := d.exec.Preview(w, args)
+	p, err := d.state.Load().exec.Preview(w, args)
 	if err != nil {
 		return nil, d.failed(w, err)
 	}

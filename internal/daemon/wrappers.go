@@ -4,10 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
 	"strings"
 	"time"
 
 	"github.com/hyperbolic-gateway/hb-rest/internal/api"
+	"github.com/hyperbolic-gateway/hb-rest/internal/audit"
 	"github.com/hyperbolic-gateway/hb-rest/internal/fault"
 	"github.com/hyperbolic-gateway/hb-rest/internal/store"
 	"github.com/hyperbolic-gateway/hb-rest/internal/wrapper"
@@ -19,16 +21,27 @@ func (d *Daemon) Revision() uint64 { return d.store.Revision() }
 
 // Status is what `hbrestd status` and GET /wrap/status show.
 func (d *Daemon) Status(context.Context) (*api.Status, error) {
+	st := d.state.Load()
+	policy := st.policy()
 	return &api.Status{
-		OK: true, Version: d.version, PID: pid(), Address: d.Addr(), Home: d.cfg.Home, TokenFile: d.cfg.TokenPath,
+		OK: true, Version: d.version, PID: os.Getpid(), Address: d.Addr(), Home: d.given.Home, TokenFile: d.given.TokenPath,
 		StartedAt: d.started.UTC().Format(time.RFC3339), Wrappers: d.store.Len(), Damaged: d.store.Damaged(),
-		Revision: d.store.Revision(), AllowPrivate: d.policy.AllowPrivate, AllowHTTP: d.policy.AllowHTTP,
-		CallTimeout: d.cfg.CallTimeout.Milliseconds(),
+		Revision: d.store.Revision(), AllowPrivate: policy.AllowPrivate, AllowHTTP: policy.AllowHTTP,
+		CallTimeout: st.cfg.CallTimeout.Milliseconds(),
 	}, nil
 }
 
-// Manifest lists the wrappers.
-func (d *Daemon) Manifest(context.Context, uint64) (*api.Manifest, error) {
+// Manifest lists the wrappers. With the current revision it waits for the next
+// one, for at most followPatience.
+func (d *Daemon) Manifest(ctx context.Context, after uint64) (*api.Manifest, error) {
+	if after != 0 {
+		wait, cancel := d.patience(ctx)
+		d.store.WaitRevision(wait, after)
+		cancel()
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+	}
 	entries := d.store.List()
 	m := &api.Manifest{Revision: d.store.Revision(), Wrappers: make([]api.ManifestEntry, 0, len(entries))}
 	for _, e := range entries {
@@ -52,6 +65,12 @@ func manifestEntry(e store.Entry) api.ManifestEntry {
 	if len(w.Request.Methods) > 1 {
 		out.Methods = w.Request.Methods
 	}
+	if w.ExposeAsTool {
+		out.Tool, out.Priority = e.Tool, e.Priority
+		if out.Quarantined = wrapper.Portable(w); out.Quarantined == "" {
+			out.InputSchema = wrapper.PublishedSchema(w)
+		}
+	}
 	if !e.Verified.IsZero() {
 		out.Verified = e.Verified.UTC().Format(time.RFC3339)
 	}
@@ -72,8 +91,12 @@ func (d *Daemon) Secrets(context.Context) (*api.SecretList, error) {
 	return &api.SecretList{Secrets: []api.Secret{}, Reason: "this version of hbrestd keeps no credentials yet; a wrapper may name one in request.auth, and a run of it is refused with nothing sent"}, nil
 }
 
-// Change creates, updates, deletes or reads a wrapper.
+// Change creates, updates, deletes or reads a wrapper for an agent.
 func (d *Daemon) Change(ctx context.Context, r *api.ChangeRequest) (*api.ChangeResult, error) {
+	return d.change(ctx, r, audit.AuthorAgent)
+}
+
+func (d *Daemon) change(ctx context.Context, r *api.ChangeRequest, author audit.Author) (*api.ChangeResult, error) {
 	_, done, err := d.begin(ctx)
 	if err != nil {
 		return nil, err
@@ -91,6 +114,7 @@ func (d *Daemon) Change(ctx context.Context, r *api.ChangeRequest) (*api.ChangeR
 		if err != nil {
 			return nil, err
 		}
+		d.changed(ctx, action{audit.ActionWrapperDeleted, author}, r.ID)
 		d.log.Info("wrapper deleted", "id", r.ID, "revision", rev)
 		return &api.ChangeResult{OK: true, ID: r.ID, Revision: rev}, nil
 	}
@@ -101,14 +125,15 @@ func (d *Daemon) Change(ctx context.Context, r *api.ChangeRequest) (*api.ChangeR
 	if r.ID != "" && r.ID != w.ID {
 		return nil, fault.OneProblem("BAD_REQUEST", "ID_INVALID", "body.id", "is %q, but the wrapper's own id is %q", r.ID, w.ID)
 	}
-	save := d.store.Create
+	save, words := d.store.Create, audit.ActionWrapperCreated
 	if r.Action == "update" {
-		save = d.store.Update
+		save, words = d.store.Update, audit.ActionWrapperUpdated
 	}
 	rev, err := save(w)
 	if err != nil {
 		return nil, err
 	}
+	d.changed(ctx, action{words, author}, w.ID)
 	d.log.Info("wrapper saved", "id", w.ID, "action", r.Action, "revision", rev)
 	return &api.ChangeResult{OK: true, ID: w.ID, Wrapper: w.Document(), Revision: rev, Warnings: warnings}, nil
 }
@@ -119,7 +144,7 @@ func parse(doc []byte) (*wrapper.Wrapper, []api.Warning, error) {
 	if !report.OK() {
 		return nil, nil, documentFault("WRAPPER_INVALID", "the wrapper", report.Problems)
 	}
-	return w, warningsOf(report.Warnings), nil
+	return w, append(warningsOf(report.Warnings), warningsOf(wrapper.Lint(w))...), nil
 }
 
 // documentFault lists every problem in details and the first few in the message.

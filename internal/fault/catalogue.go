@@ -41,6 +41,7 @@ var catalogue = []Entry{
 	{"BRIDGE_TIMEOUT", groupBridge, 0, true, "The daemon did not answer in HB_WRAP_TIMEOUT_MS.", "For a read, repeat the call. For a write, check first whether it took effect."},
 	{"TOKEN_FILE_MISSING", groupBridge, 0, true, "No token file in HB_WRAP_TOKEN_FILE or the default places, or it is not safe to use (mode, owner, symbolic link, content).", "Start the daemon with `hbrestd run`; `hbrestd status` prints the token file to put into HB_WRAP_TOKEN_FILE."},
 	{"BRIDGE_BAD_ANSWER", groupBridge, 0, false, "What answers on the bridge's port could not prove that it is hbrestd, or did not answer as the bridge does.", "Another program holds the port. Run `hbrestd status`, and give the daemon a free port with HB_WRAP_ADDR."},
+	{"RULE_NOT_FOUND", groupBridge, 404, false, "No allow rule names this host and port.", "Run `hbrestd allow list` to see the rules."},
 	{"ADDRESS_IN_USE", groupBridge, 0, false, "Another program listens where the bridge should.", "Stop that program, or choose another port with HB_WRAP_ADDR and tell hb-rest with HB_WRAP_URL."},
 
 	{"WRAPPER_NOT_FOUND", groupDocument, 404, false, "No wrapper has this id; near ids are named.", "Call wrap_list to see the saved ids."},
