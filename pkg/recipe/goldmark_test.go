@@ -408,3 +408,99 @@ func (n nasty) markdown() string {
 	}
 	return b.String()
 }
+
+// However little room there is, what is shown is the start of the whole: no
+// link, code block, table, escape or visible character is taken apart, and a
+// result that was cut says so.
+func TestCutsAreCleanForAReader(t *testing.T) {
+	markdown := "# Top\n\nText with *emphasis*, `code | span`, [a link](https://example.com/a_(b)) and <https://example.com/auto>.\n\n" +
+		"- one\n  ```go\n  if a < b {\n    x := \"`\"\n  }\n  ```\n- two **bold** \\* 👩\u200d👩\u200d👧 e\u0301\n\n> quote\n> ```\n> in it\n> ```\n\n" +
+		"| a | b |\n| - | - |\n| 1 | 2 |\n| 3 | [x](https://e.com) |\n\nend &amp; of it"
+	for _, doc := range []string{
+		`"mode":"document","fields":{"First":"a","Body":{"path":"b","format":"markdown"},"Link":{"path":"u","format":"link"},"Code":{"path":"a","format":"code"},"List":{"path":"l","format":"list","join":"\n"}}`,
+		`"mode":"document","title":"{{a}}","template":"{{a}}\n\n{{b|markdown}}\n\n| A | B |\n| - | - |\n| {{a}} | {{u|link}} |\n\n{{l}}"`,
+		`"mode":"document","template":"> {{b|markdown}}\n\n1. {{b|markdown}}"`,
+		`"mode":"documents","title":"{{a}}","template":"{{b|markdown}}"`,
+		`"mode":"table","title":"T [x](https://e.com) {{$.a}}","fields":{"A":"a","U":{"path":"u","format":"link"},"C":{"path":"c","format":"code"},"L":"l"}`,
+	} {
+		r := parse(t, `{"schemaVersion":1,`+doc+`}`)
+		body := `{"a":"a*b_ [c](d) 😀","b":` + quoteJSON(markdown) + `,"u":"https://example.com/(x)","c":"a|b","l":["x","- y","z|"]}`
+		whole := render(t, r, "Name", body)
+		all := words(textOf(page(t, whole.Markdown)))
+		for n := 20; n < len([]rune(whole.Markdown)); n++ { // Parse allows 200 and more
+			r.Limits.MaxChars = n
+			res := render(t, r, "Name", body)
+			if got := len([]rune(res.Markdown)); got > n {
+				t.Fatalf("%d characters, at most %d", got, n)
+			}
+			if !res.Meta.Truncated || res.Meta.Reason != "chars" {
+				t.Fatalf("cut at %d: %+v\n%s", n, res.Meta, res.Markdown)
+			}
+			harmless(t, res.Markdown)
+			shown := words(textOf(page(t, res.Markdown)))
+			for _, part := range strings.Split(strings.TrimRight(shown, "…"), "…") { // a cut title has its own mark
+				part = strings.TrimSpace(part)
+				if !strings.Contains(all, part) {
+					t.Fatalf("cut at %d shows %q, which the whole does not\n%s", n, part, res.Markdown)
+				}
+			}
+			for _, row := range elements(page(t, res.Markdown), "tr") {
+				cells := len(elements(row, "td")) + len(elements(row, "th"))
+				if want := len(elements(elements(page(t, whole.Markdown), "tr")[0], "th")); cells != want {
+					t.Fatalf("cut at %d: %d cells, want %d\n%s", n, cells, want, res.Markdown)
+				}
+			}
+		}
+	}
+}
+
+// The same recipe and answer give the same result, byte for byte.
+func TestRenderingIsDeterministic(t *testing.T) {
+	n := nasty{rand.New(rand.NewPCG(12, 2026))}
+	for range 200 {
+		var b strings.Builder
+		for i := range 1 + n.IntN(5) {
+			fmt.Fprintf(&b, `,{"a":%s,"b":[%s,%d],"c":%d}`, quoteJSON(n.text()), quoteJSON(n.text()), n.IntN(9), i)
+		}
+		body := "[" + b.String()[1:] + "]"
+		for _, doc := range []string{
+			`"fields":{"A":"a","B":"b","C":{"path":"c","format":"currency","currency":"@.a"}}`,
+			`"mode":"documents","title":"{{a}}","template":"{{a|markdown}}{{b}}"`,
+		} {
+			doc = `{"schemaVersion":1,` + doc + `,"limits":{"maxChars":300}}`
+			one, two := render(t, parse(t, doc), "N", body), render(t, parse(t, doc), "N", body)
+			if one.Markdown != two.Markdown || records(one) != records(two) || documents(one) != documents(two) || metaText(one.Meta) != metaText(two.Meta) {
+				t.Fatalf("two results of %s under %s", body, doc)
+			}
+		}
+	}
+}
+
+// Without options that ask for others, a number keeps its digits, in the
+// Markdown and in the records.
+func TestNumberDigitsSurvive(t *testing.T) {
+	n := rand.New(rand.NewPCG(13, 2026))
+	r := parse(t, `{"schemaVersion":1,"fields":{"N":{"path":"n","format":"number"},"T":"n","C":{"path":"n","format":"currency"},"P":{"path":"n","format":"percent"},"J":{"path":"n","format":"json"}},"record":{"n":"n"}}`)
+	for range 2000 {
+		num := fmt.Sprint(1 + n.IntN(9))
+		for range n.IntN(40) {
+			num += fmt.Sprint(n.IntN(10))
+		}
+		if n.IntN(2) == 0 {
+			num += "."
+			for range 1 + n.IntN(20) {
+				num += fmt.Sprint(n.IntN(10))
+			}
+		}
+		if n.IntN(3) == 0 {
+			num = "-" + num
+		}
+		res := render(t, r, "", `{"n":`+num+`}`)
+		if want := "| " + num + " | " + num + " | " + num + " | " + num + " % | `" + num + "` |"; strings.Split(res.Markdown, "\n")[2] != want {
+			t.Fatalf("%s became %s", num, res.Markdown)
+		}
+		if got := records(res); got != `[{"n":`+num+`}]` {
+			t.Fatalf("%s became %s", num, got)
+		}
+	}
+}

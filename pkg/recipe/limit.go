@@ -137,21 +137,23 @@ type markdownCutter struct {
 	lead    string // what stands before that fence: spaces, marks of quotations
 	safe    int    // the last good cut
 	fence   string // fence to close after that cut; "": none
-	ownLine bool   // the cut is after a table row: the mark goes on a line of its own
+	ownLine bool   // the cut is after a table row, a code block or a rule: the mark goes on a line of its own
 }
 
 func (c *markdownCutter) run() {
 	for c.at < len(c.s) {
-		end := strings.IndexByte(c.s[c.at:], '\n')
-		if end < 0 {
-			end = len(c.s)
-		} else {
-			end += c.at
-		}
-		if !c.line(end) {
+		if !c.line(c.lineEnd(c.at)) {
 			return
 		}
 	}
+}
+
+// lineEnd is where the line that starts at from ends.
+func (c *markdownCutter) lineEnd(from int) int {
+	if end := strings.IndexByte(c.s[from:], '\n'); end >= 0 {
+		return from + end
+	}
+	return len(c.s)
 }
 
 // line walks one line that ends before end, and its line break.
@@ -162,9 +164,13 @@ func (c *markdownCutter) line(end int) bool {
 	switch {
 	case c.open != "" && fence != "" && strings.HasPrefix(fence, c.open) && strings.Trim(text, fence[:1]+" \t") == "":
 		c.open = ""
-		return c.take(end) && c.newline(end, false)
+		return c.take(end) && c.newline(end, true)
 	case c.open != "":
-		return c.chars(end, false) && c.newline(end, false)
+		at := c.at
+		for i := 0; i < len(c.lead) && at < end && c.s[at] == c.lead[i]; i++ {
+			at++ // what keeps the line in the block
+		}
+		return c.take(at) && c.chars(end, false) && c.newline(end, false)
 	case fence != "":
 		if !c.take(end) {
 			return false
@@ -172,9 +178,19 @@ func (c *markdownCutter) line(end int) bool {
 		c.open, c.lead = fence, lead
 		return c.newline(end, false)
 	case strings.HasPrefix(text, "|"):
+		if rule := c.lineEnd(min(end+1, len(c.s))); isTableRule(c.s[end:rule]) {
+			end = rule // a head is nothing without it
+		}
+		return c.take(end) && c.newline(end, true)
+	case strings.Trim(text, " \t") == "":
+		return c.take(min(end+1, len(c.s))) // no better a place than the end of the line before
+	case strings.Trim(text, "-=*_ \t") == "": // a rule
 		return c.take(end) && c.newline(end, true)
 	}
-	return c.chars(end, true) && c.newline(end, false)
+	marks := c.at + blockMarks(c.s[c.at:end])
+	marks += headingMark(c.s[marks:end])
+	marks += len(c.s[marks:end]) - len(strings.TrimLeft(c.s[marks:end], " \t"))
+	return c.take(marks) && c.chars(end, true) && c.newline(end, false)
 }
 
 // take moves over text that must not be cut.
@@ -185,24 +201,24 @@ func (c *markdownCutter) take(end int) bool {
 }
 
 // newline marks the end of a line as a good place and moves over the break.
-func (c *markdownCutter) newline(end int, table bool) bool {
-	c.mark(table)
+func (c *markdownCutter) newline(end int, ownLine bool) bool {
+	c.mark(ownLine)
 	if end < len(c.s) {
 		return c.take(end + 1)
 	}
 	return true
 }
 
-func (c *markdownCutter) mark(table bool) {
+func (c *markdownCutter) mark(ownLine bool) {
 	room := 0
-	if table {
+	if ownLine {
 		room = 1
 	}
 	if c.open != "" {
 		room = len(c.lead) + len(c.open) + 1
 	}
 	if c.left >= room {
-		c.safe, c.fence, c.ownLine = c.at, c.open, table
+		c.safe, c.fence, c.ownLine = c.at, c.open, ownLine
 	}
 }
 
@@ -273,19 +289,32 @@ func inlineLen(s string) int {
 		if i := strings.IndexByte(s, '>'); i > 0 && len(s) > 1 && opensTag(s[1]) {
 			return i + 1
 		}
-	case '*':
-		if strings.HasPrefix(s, "**") {
-			if i := strings.Index(s[2:], "**"); i > 0 {
-				return i + 4
-			}
-			return 2
-		}
+	case '*', '_', '~':
+		return emphasisLen(s)
 	case '&':
 		if isEntity(s) {
 			return strings.IndexByte(s, ';') + 1
 		}
 	}
 	return 1
+}
+
+// maxWholeEmphasis bounds what is kept whole between the marks of emphasis: a
+// mark without its end does less harm than a long text that is missing.
+const maxWholeEmphasis = 300
+
+// emphasisLen is the length of the emphasis s starts with, or of its mark.
+func emphasisLen(s string) int {
+	n := len(s) - len(strings.TrimLeft(s, s[:1]))
+	for i := n; i < min(len(s), maxWholeEmphasis); i++ {
+		switch {
+		case s[i] == '\\':
+			i++
+		case s[i] == s[0] && strings.HasPrefix(s[i:], s[:n]):
+			return i + n
+		}
+	}
+	return n
 }
 
 // linkLen is the length of the link or image s starts with, or 1.

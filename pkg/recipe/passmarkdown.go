@@ -339,7 +339,7 @@ func isUnderline(s string) bool {
 
 // isTableRule reports whether a line could be the second line of a table.
 func isTableRule(s string) bool {
-	return strings.IndexByte(s, '-') >= 0 && strings.Trim(s, "|-: \t>*+0123456789.)") == ""
+	return strings.IndexByte(s, '-') >= 0 && strings.Trim(s, "|-: \t\n>*+0123456789.)") == ""
 }
 
 // appendPassed writes one line of the server's Markdown without its block

@@ -255,7 +255,10 @@ func (v *renderer) documents() {
 		if t.plain == "" {
 			t = plainTitle("Item " + strconv.Itoa(i+1))
 		}
-		md, _ := cutMarkdown(string(v.r.body(nil, it, &v.w)), v.maxChars)
+		md, cut := cutMarkdown(string(v.r.body(nil, it, &v.w)), v.maxChars)
+		if cut {
+			v.truncate(reasonChars)
+		}
 		doc := Rendered{Title: t.plain, Markdown: md}
 		if i < len(v.res.Records) {
 			doc.Record = v.res.Records[i]
