@@ -271,7 +271,8 @@ func cmdUpstreamHit(ts *testscript.TestScript, neg bool, args []string) {
 // mcp TOOL [JSON|@FILE] calls a tool through a real hb-rest, which lives until
 // the script ends. ${NAME} in the arguments is replaced. stdout is the text,
 // stderr the raw line; with !, the result must be an error. mcp list prints
-// tools/list; mcp restart starts a fresh hb-rest; mcp log prints its log file.
+// tools/list; mcp changed waits for the notice of a changed list; mcp restart
+// starts a fresh hb-rest; mcp log prints its log file.
 // The shim gets TOKEN_FILE, or HB_WRAP_HOME where a script has emptied that.
 func cmdMCP(ts *testscript.TestScript, neg bool, args []string) {
 	w := of(ts)
@@ -294,10 +295,17 @@ func cmdMCP(ts *testscript.TestScript, neg bool, args []string) {
 		if u := ts.Getenv("HB_WRAP_URL"); u != "" {
 			cmd.Env = append(cmd.Env, "HB_WRAP_URL="+u)
 		}
+		if n := ts.Getenv("HB_WRAP_MAX_TOOLS"); n != "" {
+			cmd.Env = append(cmd.Env, "HB_WRAP_MAX_TOOLS="+n)
+		}
 		cmd.Stderr = os.Stderr
 		c, err := stdio.Start(cmd, "2025-11-25")
 		ts.Check(err)
 		w.mcp = c
+	}
+	if args[0] == "changed" {
+		mcpChanged(ts, w.mcp, neg)
+		return
 	}
 	if args[0] == "list" {
 		raw, err := w.mcp.Request("tools/list", json.RawMessage("{}"))
@@ -325,6 +333,28 @@ func cmdMCP(ts *testscript.TestScript, neg bool, args []string) {
 	if r.IsError != neg {
 		ts.Fatalf("mcp %v: isError is %v:\n%s", args, r.IsError, r.Text()+r.RPCError)
 	}
+}
+
+// mcpChanged waits until hb-rest tells of a changed tool list; with !, it has
+// not told of one since the last time.
+func mcpChanged(ts *testscript.TestScript, c *stdio.Client, neg bool) {
+	for range 2000 {
+		_, err := c.Request("ping", json.RawMessage("{}")) // what was told before its answer is noted
+		ts.Check(err)
+		select {
+		case method := <-c.Notes:
+			if neg || method != "notifications/tools/list_changed" {
+				ts.Fatalf("hb-rest told %s", method)
+			}
+			return
+		default:
+		}
+		if neg {
+			return
+		}
+		time.Sleep(10 * time.Millisecond) // notices arrive at any time, and only requests read lines
+	}
+	ts.Fatalf("no notice of a changed tool list in 20 s")
 }
 
 // http METHOD PATH [Name:value ...] [@FILE] speaks to the bridge with the
