@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"strings"
 	"time"
 
 	"github.com/hyperbolic-gateway/hb-rest/internal/fault"
@@ -108,12 +107,14 @@ func clean(r Row) Row {
 	default: // KindAudit too: only the log itself writes those
 		r.Kind, r.Author, r.Action = KindOther, "", ""
 	}
-	r.Call = shaped(r.Call, MaxCall, alnum+"_-")
-	r.Wrapper = shaped(r.Wrapper, MaxWrapper, alnum+"._-")
-	r.Method = shaped(r.Method, MaxMethod, upper+"-")
-	r.Host = shaped(r.Host, MaxHost, alnum+"._-:[]")
-	if _, ok := fault.Lookup(r.Error); !ok && r.Error != "" {
-		r.Error = "INTERNAL"
+	r.Call = shaped(r.Call, MaxCall, alnum|hyphen|underscore)
+	r.Wrapper = shaped(r.Wrapper, MaxWrapper, alnum|hyphen|underscore|dot)
+	r.Method = shaped(r.Method, MaxMethod, upper|hyphen)
+	r.Host = shaped(r.Host, MaxHost, alnum|hyphen|underscore|dot|colon)
+	if r.Error != "" {
+		if _, ok := fault.Lookup(r.Error); !ok {
+			r.Error = "INTERNAL"
+		}
 	}
 	r.Status = min(max(r.Status, 0), 999)
 	r.Bytes = max(r.Bytes, 0)
@@ -121,18 +122,50 @@ func clean(r Row) Row {
 	return r
 }
 
+// A class is a set of characters.
+type class byte
+
 const (
-	upper = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-	alnum = upper + "abcdefghijklmnopqrstuvwxyz0123456789"
+	upper class = 1 << iota
+	lower
+	digit
+	hyphen
+	underscore
+	dot
+	colon // and square brackets
+
+	alnum = upper | lower | digit
 )
 
+func classOf(c byte) class {
+	switch {
+	case c >= 'a' && c <= 'z':
+		return lower
+	case c >= '0' && c <= '9':
+		return digit
+	case c >= 'A' && c <= 'Z':
+		return upper
+	}
+	switch c {
+	case '.':
+		return dot
+	case '-':
+		return hyphen
+	case '_':
+		return underscore
+	case ':', '[', ']':
+		return colon
+	}
+	return 0
+}
+
 // shaped is s, or nothing if it is longer than limit or holds another character.
-func shaped(s string, limit int, characters string) string {
+func shaped(s string, limit int, may class) string {
 	if len(s) > limit {
 		return ""
 	}
 	for i := range len(s) {
-		if strings.IndexByte(characters, s[i]) < 0 {
+		if classOf(s[i])&may == 0 {
 			return ""
 		}
 	}

@@ -207,7 +207,11 @@ func (f *AuditFile) Tail(n int) ([][]byte, error) {
 		if err != nil {
 			return nil, failed(err, "%s could not be read", older[i].path)
 		}
-		out = append(rows[max(len(rows)-(n-len(out)), 0):], out...)
+		var before [][]byte
+		for _, p := range rows[max(len(rows)-(n-len(out)), 0):] {
+			before = append(before, p.row())
+		}
+		out = append(before, out...)
 	}
 	return out, nil
 }
@@ -287,12 +291,12 @@ func scanOlder(older []olderFile, from uint64, each func(row []byte) error) (uin
 		if err != nil {
 			return from, failed(err, "%s could not be read", o.path)
 		}
-		for _, row := range rows {
-			n := binary.BigEndian.Uint64(row)
+		for _, p := range rows {
+			n := binary.BigEndian.Uint64(p.key)
 			if n < from {
 				continue
 			}
-			if err := each(row); err != nil {
+			if err := each(p.row()); err != nil {
 				return from, err
 			}
 			from = n + 1

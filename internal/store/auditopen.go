@@ -113,16 +113,14 @@ func loadAudit(path string) (*image, error) {
 }
 
 // rows are the rows of an image in rising order, each number once.
-func (img *image) rows() [][]byte {
+func (img *image) rows() []pair {
 	pairs := slices.DeleteFunc(slices.Clone(img.buckets[bucketRows]), func(p pair) bool { return len(p.key) != 8 })
 	slices.SortStableFunc(pairs, func(a, b pair) int { return bytes.Compare(a.key, b.key) })
-	pairs = slices.CompactFunc(pairs, func(a, b pair) bool { return bytes.Equal(a.key, b.key) })
-	rows := make([][]byte, len(pairs))
-	for i, p := range pairs {
-		rows[i] = slices.Concat(p.key, p.value)
-	}
-	return rows
+	return slices.CompactFunc(pairs, func(a, b pair) bool { return bytes.Equal(a.key, b.key) })
 }
+
+// row is the number and the rest of a row in one.
+func (p pair) row() []byte { return slices.Concat(p.key, p.value) }
 
 // buildAudit makes a closed, synced file beside path that holds rows.
 func buildAudit(path string, rows [][]byte) (temp string, err error) {
@@ -209,7 +207,13 @@ func (f *AuditFile) replaceDamaged() (said string, err error) {
 		return "", nil
 	}
 	removeTemps(f.path) // of earlier attempts; with the lock held nobody else is at it
-	why, rows := img.faults[0], img.rows()
+	var rows [][]byte
+	for _, p := range img.rows() {
+		if len(p.value) > 0 {
+			rows = append(rows, p.row())
+		}
+	}
+	why := img.faults[0]
 	temp, err := buildAudit(f.path, rows)
 	if err != nil {
 		return "", failed(err, "%s is damaged (%s), and a new one could not be written", f.path, why)
@@ -358,7 +362,7 @@ func olderFiles(path string) ([]olderFile, error) {
 // readOlder reads the rows of an older file, those of a damaged one as far as
 // they can be read: what is missing is found by whoever checks the rows. It does
 // without bbolt, which may stop or run in circles in a damaged file.
-func readOlder(path string) ([][]byte, error) {
+func readOlder(path string) ([]pair, error) {
 	r, err := os.Open(path)
 	if err != nil {
 		return nil, err
