@@ -121,7 +121,7 @@ func TestApplyRefuses(t *testing.T) {
 hbrestd: hint: Mend each, then apply them again.
 `})
 	check(t, "one", w.hb("wrapper", "apply", bad), said{6, "", "hbrestd: error: HOME/bad.json:2:18: invalid character 'o' at start of value\nhbrestd: hint: Nothing was saved. Mend the text at that line and column.\n"})
-	check(t, "the daemon's words", w.hb("wrapper", "apply", good, noID), said{6, "", "hbrestd: error: 1 documents are not valid\n  HOME/noid.json: wrapper.id: is missing (Give it an id.)\nhbrestd: hint: Fix the named fields and send the whole document again.\n"})
+	check(t, "the daemon's words", w.hb("wrapper", "apply", good, noID), said{6, "", "hbrestd: error: 1 documents are not valid\n  HOME/noid.json: wrapper.id: is missing (Give it an id.)\nhbrestd: hint: Fix the named fields; docs/wrapper-format.md describes each.\n"})
 	w.stdin = "{\"id\":\"a\xff\"}"
 	check(t, "not UTF-8", w.hb("wrapper", "apply", "-"), said{6, "", "hbrestd: error: -:1:9: invalid UTF-8\nhbrestd: hint: Nothing was saved. Mend the text at that line and column.\n"})
 	check(t, "no file", w.hb("wrapper", "apply", filepath.Join(w.home, "nowhere")), said{1, "", "hbrestd: error: stat HOME/nowhere: no such file or directory\n"})
@@ -213,7 +213,7 @@ func TestExport(t *testing.T) {
 		"hbrestd: warning: c is damaged: cut short\nhbrestd: error: 1 wrapper was not exported, because the stored record is damaged\n",
 	})
 	check(t, "one, as an array", w.hb("wrapper", "export", "b", "--json"), said{0, "[\n  {\n    \"id\": \"b\"\n  }\n]\n", ""})
-	check(t, "a missing one", w.hb("wrapper", "export", "b", "x"), said{5, "", "hbrestd: error: no wrapper \"x\"; near: orders.list\nhbrestd: hint: Call wrap_list to see the saved ids.\n"})
+	check(t, "a missing one", w.hb("wrapper", "export", "b", "x"), said{5, "", "hbrestd: error: no wrapper \"x\"; near: orders.list\nhbrestd: hint: `hbrestd wrapper list` shows the saved ids.\n"})
 	check(t, "two forms", w.hb("wrapper", "export", "--json", "--dir", w.home), said{2, "", `{
   "ok": false,
   "code": "USAGE",

@@ -96,6 +96,21 @@ func (a *app) report(ctx context.Context, cmd *cobra.Command, err error) int {
 	return exit
 }
 
+// personHints stand in for hints of the catalogue that send an agent to its
+// tools; a person has commands.
+var personHints = map[fault.Code]string{
+	"WRAPPER_NOT_FOUND":      "`hbrestd wrapper list` shows the saved ids.",
+	"WRAPPER_EXISTS":         "`hbrestd wrapper apply` replaces it; or choose another id.",
+	"WRAPPER_UNREADABLE":     "Save it again with `hbrestd wrapper apply`, or remove it with `hbrestd wrapper rm`.",
+	"WRAPPER_INVALID":        "Fix the named fields; docs/wrapper-format.md describes each.",
+	"ARGS_INVALID":           "Fix the named arguments; `hbrestd wrapper show` prints the schema with the wrapper's document.",
+	"SECRET_NOT_FOUND":       "request.auth of the wrapper names a credential that is not there.",
+	"POLICY_PRIVATE_ADDRESS": "Use a public host, or allow this one with `hbrestd allow add`. Metadata addresses are never allowed.",
+	"POLICY_SCHEME":          "Use https, or allow plain http to a host of your own with `hbrestd allow add` and --http.",
+	"UPSTREAM_BAD_REQUEST":   "Compare the request that `hbrestd wrapper test` shows with the API's documentation.",
+	"UPSTREAM_CLIENT_ERROR":  "Compare the request that `hbrestd wrapper test` shows with the API's documentation.",
+}
+
 // explain makes a fault of any error, and says how to exit. An error that is
 // none of ours has happened in this process, to the person who reads it: its
 // text is shown, and no log has an id of it.
@@ -107,6 +122,12 @@ func explain(cmd *cobra.Command, err error) (int, *fault.Error) {
 	var e *fault.Error
 	if !errors.As(err, &e) {
 		e = &fault.Error{Code: "FAILED", Message: err.Error()}
+	}
+	if said, ok := personHints[e.Code]; ok {
+		if entry, known := fault.Lookup(e.Code); known && e.Hint == entry.Hint {
+			spoken := *e
+			spoken.Hint, e = said, &spoken
+		}
 	}
 	exit := exitCode(e.Code)
 	var own coded

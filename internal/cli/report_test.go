@@ -19,7 +19,7 @@ func TestExitCodes(t *testing.T) {
 	want := map[int][]string{
 		exitNotRunning: {"BRIDGE_UNREACHABLE", "TOKEN_FILE_MISSING", "SHUTTING_DOWN"},
 		exitCredential: {"AUTH_REQUIRED"},
-		exitNotFound:   {"WRAPPER_NOT_FOUND"},
+		exitNotFound:   {"WRAPPER_NOT_FOUND", "RULE_NOT_FOUND"},
 		exitInvalid:    {"BAD_JSON", "BAD_REQUEST", "BODY_TOO_LARGE", "WRAPPER_INVALID", "ARGS_INVALID", "MAX_PAGES_INVALID", "FORMAT_INVALID", "SAMPLE_INVALID"},
 	}
 	byPrefix := map[string]int{"SECRET_": exitCredential, "APPROVAL_": exitCredential, "UPSTREAM_": exitUpstream, "RESPONSE_": exitUpstream, "POLICY_": exitUpstream, "DERIVE_": exitInvalid}
@@ -42,6 +42,25 @@ func TestExitCodes(t *testing.T) {
 		if got := exitCode(c); got != exit {
 			t.Errorf("%s exits with %d, want %d", c, got, exit)
 		}
+	}
+}
+
+// A person is never sent to an agent's tool, and is sent elsewhere only in
+// place of the catalogue's own words.
+func TestPersonHints(t *testing.T) {
+	for _, e := range fault.Catalogue() {
+		if strings.Contains(e.Hint, "wrap_") && personHints[e.Code] == "" {
+			t.Errorf("the hint of %s names a tool, and there is none for a person", e.Code)
+		}
+	}
+	for c, hint := range personHints {
+		if _, ok := fault.Lookup(c); !ok || strings.Contains(hint, "wrap_") || len(hint) > fault.MaxHint {
+			t.Errorf("%s: %q", c, hint)
+		}
+	}
+	_, own := explain(nil, fault.New("ARGS_INVALID", "m").With(fault.Hint("Send 3.")))
+	if own.Hint != "Send 3." {
+		t.Errorf("a hint that knows more was replaced: %q", own.Hint)
 	}
 }
 

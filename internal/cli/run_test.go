@@ -92,7 +92,7 @@ func TestArguments(t *testing.T) {
 		got := w.hb(append([]string{"wrapper", "run", "typed"}, tc.flags...)...)
 		check(t, strings.Join(tc.flags, " "), got, tc.want)
 	}
-	check(t, "no such wrapper", w.hb("wrapper", "run", "x", "-a", "n=1"), said{5, "", "hbrestd: error: no wrapper \"x\"; near: orders.list\nhbrestd: hint: Call wrap_list to see the saved ids.\n"})
+	check(t, "no such wrapper", w.hb("wrapper", "run", "x", "-a", "n=1"), said{5, "", "hbrestd: error: no wrapper \"x\"; near: orders.list\nhbrestd: hint: `hbrestd wrapper list` shows the saved ids.\n"})
 }
 
 func TestRunFormats(t *testing.T) {
@@ -223,7 +223,7 @@ func TestWrapperTest(t *testing.T) {
 	plan.Request.Body = json.RawMessage(`"a=1&b=2"`)
 	check(t, "refused", w.hb("wrapper", "test", "typed"), said{
 		7, strings.Replace(request, `{"n":9007199254740993,"s":"<&>"}`, "a=1&b=2", 1),
-		notes + "hbrestd: error: a real call would be refused: plain http is off\n  wrapper.request.auth: no credential orders-key (Add it.)\nhbrestd: hint: Use https. Plain http works only where a person started the daemon with HB_WRAP_ALLOW_HTTP=1.\n",
+		notes + "hbrestd: error: a real call would be refused: plain http is off\n  wrapper.request.auth: no credential orders-key (Add it.)\nhbrestd: hint: Use https, or allow plain http to a host of your own with `hbrestd allow add` and --http.\n",
 	})
 
 	compact := strings.ReplaceAll(typedDocument, "\n ", "")

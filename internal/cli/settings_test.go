@@ -76,7 +76,7 @@ func TestAllow(t *testing.T) {
 		t.Errorf("calls (-want +got):\n%s", diff)
 	}
 	f.fail = fault.New("RULE_NOT_FOUND", "no rule for x")
-	check(t, "no such rule", w.hb("allow", "rm", "x"), said{5, "", "hbrestd: error: no rule for x\n"})
+	check(t, "no such rule", w.hb("allow", "rm", "x"), said{5, "", "hbrestd: error: no rule for x\nhbrestd: hint: Run `hbrestd allow list` to see the rules.\n"})
 }
 
 func TestConfig(t *testing.T) {

@@ -98,16 +98,13 @@ func (o *applyOptions) asks() bool {
 }
 
 // unreadable is the error for texts that are not JSON. The documents that could
-// be read are checked too, so that everything is said at once.
+// be read are checked too, when the daemon can, so that everything is said at
+// once.
 func unreadable(ctx context.Context, d control.Backend, docs []control.ApplyDocument, problems []fault.Detail) error {
 	n := len(problems)
 	if len(docs) > 0 {
 		if _, err := d.Apply(ctx, &control.ApplyRequest{Documents: docs, DryRun: true}); err != nil {
-			e := fault.From(err)
-			if exitCode(e.Code) != exitInvalid {
-				return err
-			}
-			problems = append(problems, e.Details...)
+			problems = append(problems, fault.From(err).Details...)
 		}
 	}
 	if len(problems) == 1 {

@@ -144,13 +144,13 @@ func TestWrapperShow(t *testing.T) {
 }
 `, ""})
 	check(t, "on one line", w.hb("wrapper", "show", "b", "--json"), said{0, `{"schemaVersion":1,"id":"b","z":[],"a":{"<&>":9007199254740993,"p":30.00}}` + "\n", ""})
-	check(t, "no such", w.hb("wrapper", "show", "c"), said{5, "", "hbrestd: error: no wrapper \"c\"; near: orders.list\nhbrestd: hint: Call wrap_list to see the saved ids.\n"})
+	check(t, "no such", w.hb("wrapper", "show", "c"), said{5, "", "hbrestd: error: no wrapper \"c\"; near: orders.list\nhbrestd: hint: `hbrestd wrapper list` shows the saved ids.\n"})
 }
 
 func TestWrapperRm(t *testing.T) {
 	f := &fake{docs: docs(`{"id":"a"}`, `{"id":"b"}`, `{"id":"c"}`, `{"id":"d"}`)}
 	w := newWorld(t, f)
-	check(t, "one does not exist", w.hb("wrapper", "rm", "a", "x"), said{5, "", "hbrestd: error: no wrapper \"x\"; near: orders.list\nhbrestd: hint: Call wrap_list to see the saved ids.\n"})
+	check(t, "one does not exist", w.hb("wrapper", "rm", "a", "x"), said{5, "", "hbrestd: error: no wrapper \"x\"; near: orders.list\nhbrestd: hint: `hbrestd wrapper list` shows the saved ids.\n"})
 	check(t, "dry run", w.hb("wrapper", "rm", "a", "b", "-n"), said{0, "would remove a\nwould remove b\n", ""})
 	w.person = true
 	for _, no := range []string{"", "\n", "n\n", "nay\n", "yess\n"} {
