@@ -32,6 +32,7 @@ type process struct {
 	cmd    *exec.Cmd
 	stderr *log
 	client *client.Client
+	ended  bool
 }
 
 // startDaemon starts hbrestd in home, with more settings, and waits until it listens.
@@ -51,6 +52,7 @@ func startDaemon(t *testing.T, home string, env ...string) *process {
 		t.Fatal(err)
 	}
 	go p.stderr.collect(bufio.NewScanner(pipe))
+	t.Cleanup(p.kill) // whatever fails, no process stays behind
 	addr, err := p.stderr.waitFor(listening)
 	if err != nil {
 		t.Fatal(err)
@@ -62,9 +64,20 @@ func startDaemon(t *testing.T, home string, env ...string) *process {
 
 func (p *process) kill() {
 	_ = p.cmd.Process.Kill()
+	_ = p.wait()
+}
+
+// wait waits for the end of the process, once.
+func (p *process) wait() error {
+	if p.ended {
+		return nil
+	}
+	p.ended = true
 	<-p.stderr.done
-	_ = p.cmd.Wait()
-	p.client.Close()
+	if p.client != nil {
+		p.client.Close()
+	}
+	return p.cmd.Wait()
 }
 
 // kill -9 at any moment while four callers create, replace and delete wrappers:
@@ -207,11 +220,9 @@ func TestTermAnswersTheCallInFlight(t *testing.T) {
 	if r := <-got; r.err != nil || string(r.r.Records) != `[{"n":9007199254740993}]` {
 		t.Errorf("the call in flight: %+v", r)
 	}
-	<-p.stderr.done
-	if err := p.cmd.Wait(); err != nil {
+	if err := p.wait(); err != nil {
 		t.Errorf("exit: %v\n%s", err, p.stderr)
 	}
-	p.client.Close()
 }
 
 // ordinary is a user without rights, for tests of permissions run by root.
