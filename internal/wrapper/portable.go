@@ -82,10 +82,12 @@ func (c *cleaner) node(in recipe.Object, field string) recipe.Object {
 			keep("items", c.node(child, at(field, "items")))
 		case "enum":
 			values, texts := enumValues(m.Value)
+			if kind == "" {
+				if common := commonType(values); common != "" {
+					keep("type", common)
+				}
+			}
 			switch {
-			case texts && kind == "":
-				keep("type", "string")
-				keep("enum", values)
 			case texts:
 				keep("enum", values)
 			case len(values) > 0:
@@ -209,6 +211,19 @@ func enumValues(v recipe.Value) (values recipe.Array, texts bool) {
 		values = append(values, e)
 	}
 	return values, texts && len(values) > 0
+}
+
+// commonType is the type of all values; "" when they differ.
+func commonType(values recipe.Array) string {
+	common := ""
+	for i, v := range values {
+		t := typeOf(v)
+		if i > 0 && t != common || t == "array" { // an array would need items
+			return ""
+		}
+		common = t
+	}
+	return common
 }
 
 // listed writes at most n values, each cut at 60 characters.
