@@ -151,7 +151,9 @@ func TestApplyLimits(t *testing.T) {
 		t.Errorf("1000 documents: exit %d, %s", got.Exit, got.ErrOut)
 	}
 	w.stdin = many(control.MaxDocuments + 1)
-	check(t, "1001 documents", w.hb("wrapper", "apply", "-"), said{6, "", "hbrestd: error: 1001 documents; at most 1000 can be saved at once\nhbrestd: hint: Give fewer documents at once.\n"})
+	check(t, "1001 documents", w.hb("wrapper", "apply", "-"), said{6, "", "hbrestd: error: more than 1000 documents, which is the most of one call\nhbrestd: hint: Give fewer documents at once.\n"})
+	w.stdin = strings.Repeat("1 ", maxInput/2) // takes no longer than the thousand
+	check(t, "16 million documents", w.hb("wrapper", "apply", "-"), said{6, "", "hbrestd: error: more than 1000 documents, which is the most of one call\nhbrestd: hint: Give fewer documents at once.\n"})
 	w.stdin = strings.Repeat(" ", maxInput-len(`{"id":"x"}`)) + `{"id":"x"}`
 	if got := w.hb("wrapper", "apply", "-"); got.Exit != 0 {
 		t.Errorf("a text of 32 MiB: exit %d, %s", got.Exit, got.ErrOut)

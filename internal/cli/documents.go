@@ -112,26 +112,25 @@ func (a *app) readDocuments(names []string) ([]control.ApplyDocument, []fault.De
 			return nil, nil, fault.New("BODY_TOO_LARGE", "the files together are over %d MiB", 2*maxInput>>20).With(fault.Hint("Give fewer documents at once."))
 		}
 		found, problem := split(name, data)
-		docs = append(docs, found...)
+		if docs = append(docs, found...); len(docs) > control.MaxDocuments {
+			return nil, nil, fault.New("BODY_TOO_LARGE", "more than %d documents, which is the most of one call", control.MaxDocuments).
+				With(fault.Hint("Give fewer documents at once."))
+		}
 		if problem != nil {
 			problems = append(problems, *problem)
 		}
-	}
-	if n := len(docs); n > control.MaxDocuments {
-		return nil, nil, fault.New("BODY_TOO_LARGE", "%d documents; at most %d can be saved at once", n, control.MaxDocuments).
-			With(fault.Hint("Give fewer documents at once."))
 	}
 	return docs, problems, nil
 }
 
 // split takes a text apart: one document, an array of them, or several one
-// after another.
+// after another. It stops soon after there are too many.
 func split(name string, data []byte) ([]control.ApplyDocument, *fault.Detail) {
 	var values []json.RawMessage
 	skipped := len(data) - len(bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")))
 	text := data[skipped:]
 	several := false
-	for rest := text; ; {
+	for rest := text; len(values) <= control.MaxDocuments; {
 		if rest = bytes.TrimLeft(rest, " \t\r\n"); len(rest) == 0 {
 			break
 		}
