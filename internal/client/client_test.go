@@ -54,11 +54,15 @@ func TestCalls(t *testing.T) {
 	three := 3
 	run, err := c.Run(ctx, &api.RunRequest{ID: "a", Args: json.RawMessage(`{"id":9007199254740993,"p":30.00,"s":"<&>"}`), MaxPages: &three})
 	status := 200
-	check("Run", run, err, &api.RunResult{OK: true, Status: &status, Wrapper: api.WrapperRef{ID: "a", Name: "A"},
-		Records: json.RawMessage(`[{"id":9007199254740993,"p":30.00,"s":"<&>"}]`)})
+	check("Run", run, err, &api.RunResult{
+		OK: true, Status: &status, Wrapper: api.WrapperRef{ID: "a", Name: "A"},
+		Records: json.RawMessage(`[{"id":9007199254740993,"p":30.00,"s":"<&>"}]`),
+	})
 	plan, err := c.Test(ctx, &api.TestRequest{ID: "a", Args: json.RawMessage(`{"x":1.0}`)})
-	check("Test", plan, err, &api.TestResult{Plan: &api.Plan{OK: true, DryRun: true, Wrapper: api.WrapperRef{ID: "a"}, Args: json.RawMessage(`{"x":1.0}`),
-		Request: api.Request{Method: "GET", URL: "https://a.example", Headers: json.RawMessage(`{}`)}}})
+	check("Test", plan, err, &api.TestResult{Plan: &api.Plan{
+		OK: true, DryRun: true, Wrapper: api.WrapperRef{ID: "a"}, Args: json.RawMessage(`{"x":1.0}`),
+		Request: api.Request{Method: "GET", URL: "https://a.example", Headers: json.RawMessage(`{}`)},
+	}})
 	no, md := false, "live"
 	live, err := c.Test(ctx, &api.TestRequest{ID: "a", DryRun: &no})
 	check("Test live", live, err, &api.TestResult{Run: &api.RunResult{OK: true, Markdown: &md, Wrapper: api.WrapperRef{ID: "a"}}})
@@ -155,9 +159,11 @@ func TestUnsendable(t *testing.T) {
 func TestBridgeURLs(t *testing.T) {
 	h := newHome(t)
 	good := []string{"http://127.0.0.1:1", "http://127.0.0.1:1/", "http://[::1]:1", "http://127.0.0.2:1"}
-	bad := []string{"http://localhost:4111", "https://127.0.0.1:4111", "http://10.0.0.1:4111", "http://example.com", "http://127.0.0.1:0", "http://127.0.0.1:99999",
+	bad := []string{
+		"http://localhost:4111", "https://127.0.0.1:4111", "http://10.0.0.1:4111", "http://example.com", "http://127.0.0.1:0", "http://127.0.0.1:99999",
 		"http://user:pw@127.0.0.1:4111", "http://127.0.0.1:4111/wrap", "http://127.0.0.1:4111?x=1", "http://127.0.0.1:4111#x", "unix:///run/x.sock", "//127.0.0.1:4111",
-		"http://[::ffff:127.0.0.1]:4111", "http://0.0.0.0:4111", "http://[::]:4111", "http://127.1:4111", "http://[fe80::1%25lo]:4111"}
+		"http://[::ffff:127.0.0.1]:4111", "http://0.0.0.0:4111", "http://[::]:4111", "http://127.1:4111", "http://[fe80::1%25lo]:4111",
+	}
 	try := func(u *url.URL) error {
 		c := h.clientWith(func(o *client.Options) { o.URL = u })
 		_, err := c.Status(t.Context())

@@ -98,6 +98,11 @@ func (b *backend) Change(_ context.Context, q *api.ChangeRequest) (*api.ChangeRe
 	return &api.ChangeResult{OK: true, ID: q.ID, Wrapper: q.Wrapper, Revision: b.revision.Add(1)}, nil
 }
 
+func (b *backend) Audit(context.Context, int) (*api.AuditPage, error) {
+	b.calls.Add(1)
+	return &api.AuditPage{}, nil
+}
+
 func (b *backend) Revision() uint64 { return b.revision.Load() }
 
 // A home has a token file, and may have a daemon.
@@ -175,8 +180,10 @@ func (h *home) clientWith(change func(*client.Options)) *client.Client {
 	if addr == "" {
 		addr = closedAddr(h.t)
 	}
-	o := client.Options{URL: &url.URL{Scheme: "http", Host: addr}, TokenFiles: []string{h.file}, Version: "1.0.0",
-		Timeout: 20 * time.Second, Started: time.Unix(1, 0)}
+	o := client.Options{
+		URL: &url.URL{Scheme: "http", Host: addr}, TokenFiles: []string{h.file}, Version: "1.0.0",
+		Timeout: 20 * time.Second, Started: time.Unix(1, 0),
+	}
 	change(&o)
 	c := client.New(o)
 	h.t.Cleanup(c.Close)

@@ -231,8 +231,10 @@ func TestRandomAnswers(t *testing.T) {
 	h.renew()
 	rng := rand.New(rand.NewPCG(1, 2))
 	var mu sync.Mutex
-	parts := []string{"HTTP/1.1 200 OK\r\n", "HTTP/1.0 200 OK\r\n", "Content-Length: 0\r\n", "Content-Length: 9999999999999\r\n", "Content-Length: -1\r\n",
-		"Transfer-Encoding: chunked\r\n", "Connection: close\r\n", "\r\n", "\n", "{}", `{"proof":"`, `"}`, "ffffffffffffffff\r\n", "0\r\n\r\n", ": \r\n", "\x00", "\xff\xfe"}
+	parts := []string{
+		"HTTP/1.1 200 OK\r\n", "HTTP/1.0 200 OK\r\n", "Content-Length: 0\r\n", "Content-Length: 9999999999999\r\n", "Content-Length: -1\r\n",
+		"Transfer-Encoding: chunked\r\n", "Connection: close\r\n", "\r\n", "\n", "{}", `{"proof":"`, `"}`, "ffffffffffffffff\r\n", "0\r\n\r\n", ": \r\n", "\x00", "\xff\xfe",
+	}
 	s := squat(t, func(_ *squatter, c net.Conn, _ []byte) {
 		mu.Lock()
 		var b strings.Builder

@@ -369,7 +369,8 @@ func TestRequestOnTheWire(t *testing.T) {
 	}
 	want := seen{"POST /wrap/run " + h.addr, `{"id":"a","args":{"n":9007199254740993,"s":"<é>"},"format":"both"}` + "\n", http.Header{
 		"Authorization": {"Bearer " + h.holder.Current()}, "X-Hb-Version": {"1.0.0"}, "Accept": {"application/json"},
-		"Content-Type": {"application/json"}, "Content-Length": {fmt.Sprint(len(got.Body))}}}
+		"Content-Type": {"application/json"}, "Content-Length": {fmt.Sprint(len(got.Body))},
+	}}
 	if fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("\n got %v\nwant %v", got, want)
 	}

@@ -29,8 +29,10 @@ func TestParseArguments(t *testing.T) {
 	}{
 		{name: "absent", tool: "wrap_run", in: "", want: map[string]string{}},
 		{name: "null", tool: "wrap_run", in: " null ", want: map[string]string{}},
-		{name: "bytes kept", tool: "wrap_run", in: ` { "id" : "a" , "args" : { "n":30.00, "m" : 9007199254740993 } } `,
-			want: map[string]string{"id": `"a"`, "args": `{ "n":30.00, "m" : 9007199254740993 }`}},
+		{
+			name: "bytes kept", tool: "wrap_run", in: ` { "id" : "a" , "args" : { "n":30.00, "m" : 9007199254740993 } } `,
+			want: map[string]string{"id": `"a"`, "args": `{ "n":30.00, "m" : 9007199254740993 }`},
+		},
 		{name: "null member is absent", tool: "wrap_run", in: `{"id":"a","args":null}`, want: map[string]string{"id": `"a"`}},
 		{name: "other spelling", tool: "wrap_run", in: `{"maxPages":3}`, want: map[string]string{"max_pages": "3"}},
 		{name: "other spelling of test", tool: "wrap_test", in: `{"max_pages":3,"dry_run":false}`, want: map[string]string{"maxPages": "3", "dryRun": "false"}},

@@ -41,8 +41,10 @@ type fakeBridge struct {
 	server   *httptest.Server
 }
 
-const tokenA = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
-const tokenB = "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
+const (
+	tokenA = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+	tokenB = "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
+)
 
 // newBridge starts one that has written its token.
 func newBridge(t *testing.T) *fakeBridge {
@@ -180,6 +182,8 @@ func (b *fakeBridge) requests() []string {
 }
 
 func (b *fakeBridge) client() *client.Client {
-	return client.New(client.Options{URL: b.url, TokenFiles: []string{b.tokenFile}, Version: "test", Timeout: 10 * time.Second,
-		Started: time.Now().Add(-time.Hour)}) // a daemon that is not there is not waited for
+	return client.New(client.Options{
+		URL: b.url, TokenFiles: []string{b.tokenFile}, Version: "test", Timeout: 10 * time.Second,
+		Started: time.Now().Add(-time.Hour),
+	}) // a daemon that is not there is not waited for
 }

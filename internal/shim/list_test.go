@@ -11,8 +11,10 @@ import (
 
 var someWrappers = []api.ManifestEntry{
 	{ID: "broken", Damaged: "checksum differs"},
-	{ID: "dummyjson.products.search", Name: "Product search", Description: "Search the DummyJSON product catalogue.", Method: "GET", Host: "dummyjson.com",
-		Required: []string{"query"}, Verified: "2026-11-30T10:00:00Z"},
+	{
+		ID: "dummyjson.products.search", Name: "Product search", Description: "Search the DummyJSON product catalogue.", Method: "GET", Host: "dummyjson.com",
+		Required: []string{"query"}, Verified: "2026-11-30T10:00:00Z",
+	},
 	{ID: "orders.create", Name: "Create order", Method: "POST", Host: "api.example.com", Required: []string{"customer_id", "items"}, Secret: "orders-key", Mutating: true},
 	{ID: "weather", Method: "GET", Methods: []string{"GET", "POST"}, Host: "api.example.com", Mutating: true, Description: strings.Repeat("long ", 60) + "\nsecond line"},
 }

@@ -21,23 +21,37 @@ func TestPresentError(t *testing.T) {
 		e    *fault.Error
 		want string
 	}{
-		"plain": {&fault.Error{Code: "WRAPPER_NOT_FOUND", Message: "no wrapper a.b", Hint: "Call wrap_list."},
-			"WRAPPER_NOT_FOUND: no wrapper a.b\nHint: Call wrap_list.\nRetryable: no"},
+		"plain": {
+			&fault.Error{Code: "WRAPPER_NOT_FOUND", Message: "no wrapper a.b", Hint: "Call wrap_list."},
+			"WRAPPER_NOT_FOUND: no wrapper a.b\nHint: Call wrap_list.\nRetryable: no",
+		},
 		"no hint": {&fault.Error{Code: "X", Message: "m", Retryable: true}, "X: m\nRetryable: yes"},
-		"status and wait": {&fault.Error{Code: "UPSTREAM_RATE_LIMITED", Message: "slow down", Status: 429, Hint: "Wait.", Retryable: true, RetryAfter: 4200 * time.Millisecond},
-			"UPSTREAM_RATE_LIMITED (status 429): slow down\nHint: Wait.\nRetryable: yes, after 5 s"},
+		"status and wait": {
+			&fault.Error{Code: "UPSTREAM_RATE_LIMITED", Message: "slow down", Status: 429, Hint: "Wait.", Retryable: true, RetryAfter: 4200 * time.Millisecond},
+			"UPSTREAM_RATE_LIMITED (status 429): slow down\nHint: Wait.\nRetryable: yes, after 5 s",
+		},
 		"a wait without retry says nothing": {&fault.Error{Code: "X", Message: "m", RetryAfter: time.Second}, "X: m\nRetryable: no"},
-		"field": {&fault.Error{Code: "UPSTREAM_UNPROCESSABLE", Message: "is taken", Status: 422, Field: "upstream:email"},
-			"UPSTREAM_UNPROCESSABLE (status 422): is taken\nField: upstream:email\nRetryable: no"},
+		"field": {
+			&fault.Error{Code: "UPSTREAM_UNPROCESSABLE", Message: "is taken", Status: 422, Field: "upstream:email"},
+			"UPSTREAM_UNPROCESSABLE (status 422): is taken\nField: upstream:email\nRetryable: no",
+		},
 		"field that the message names": {&fault.Error{Code: "X", Message: "args.city: is required", Field: "args.city"}, "X: args.city: is required\nRetryable: no"},
-		"details": {&fault.Error{Code: "WRAPPER_INVALID", Message: "2 problems", Field: "id", Details: []fault.Detail{
-			{Field: "id", Message: "is required"}, {Field: "request.url", Message: "no host", Hint: "https://HOST/"}}},
-			"WRAPPER_INVALID: 2 problems\nRetryable: no\n- id: is required\n- request.url: no host (https://HOST/)"},
-		"details that the message repeats": {&fault.Error{Code: "WRAPPER_INVALID", Message: "the wrapper has 2 problems: id: is required; url: no h…", Details: []fault.Detail{
-			{Field: "id", Message: "is required"}, {Field: "url", Message: "no host"}}},
-			"WRAPPER_INVALID: the wrapper has 2 problems\nRetryable: no\n- id: is required\n- url: no host"},
-		"one detail that the message repeats": {fault.OneProblem("ARGS_INVALID", "REQUIRED", "args.city", "is required").With(fault.Hint("Fix it.")),
-			"ARGS_INVALID: args.city: is required\nHint: Fix it.\nRetryable: no"},
+		"details": {
+			&fault.Error{Code: "WRAPPER_INVALID", Message: "2 problems", Field: "id", Details: []fault.Detail{
+				{Field: "id", Message: "is required"}, {Field: "request.url", Message: "no host", Hint: "https://HOST/"},
+			}},
+			"WRAPPER_INVALID: 2 problems\nRetryable: no\n- id: is required\n- request.url: no host (https://HOST/)",
+		},
+		"details that the message repeats": {
+			&fault.Error{Code: "WRAPPER_INVALID", Message: "the wrapper has 2 problems: id: is required; url: no h…", Details: []fault.Detail{
+				{Field: "id", Message: "is required"}, {Field: "url", Message: "no host"},
+			}},
+			"WRAPPER_INVALID: the wrapper has 2 problems\nRetryable: no\n- id: is required\n- url: no host",
+		},
+		"one detail that the message repeats": {
+			fault.OneProblem("ARGS_INVALID", "REQUIRED", "args.city", "is required").With(fault.Hint("Fix it.")),
+			"ARGS_INVALID: args.city: is required\nHint: Fix it.\nRetryable: no",
+		},
 	}
 	for name, tt := range tests {
 		if d := cmp.Diff(tt.want, presentError(tt.e)); d != "" {
@@ -56,41 +70,77 @@ func TestFooter(t *testing.T) {
 		want []string
 	}{
 		"complete": {r: api.RunResult{Meta: meta{Mode: "table", Selected: 3, Rendered: 3}}},
-		"complete with pages": {r: api.RunResult{Meta: meta{Mode: "table", Selected: 30, Rendered: 30}, Paging: &paging{Pages: 3, Cap: 10, Items: 30, Stopped: "short_page"}},
-			want: []string{"pages 3/10"}},
-		"item limit": {r: api.RunResult{Meta: meta{Mode: "table", Selected: 137, Rendered: 50, Truncated: true, Reason: "items"}},
-			want: []string{"showing 50 of 137 (limits.maxItems of the recipe)"}},
-		"character limit": {r: api.RunResult{Meta: meta{Mode: "table", Selected: 40, Rendered: 40, Shown: ptr(12), Truncated: true, Reason: "chars"}},
-			want: []string{"showing 12 of 40 (limits.maxChars of the recipe; format json has the rest)"}},
-		"byte limit": {r: api.RunResult{Meta: meta{Mode: "table", Selected: 40, Rendered: 30, Truncated: true, Reason: "bytes"}},
-			want: []string{"showing 30 of 40 (size limit; ask for fewer fields or items)"}},
-		"first of several": {r: api.RunResult{Meta: meta{Mode: "document", Selected: 3, Rendered: 1, Truncated: true}},
-			want: []string{"showing 1 of 3 (mode document shows the first item)"}},
-		"page limit": {r: api.RunResult{Meta: meta{Mode: "table", Selected: 100, Rendered: 100, Truncated: true}, Paging: &paging{Pages: 10, Cap: 10, Items: 100, More: true, Stopped: "page_cap"}},
-			want: []string{"pages 10/10 (+more): raise max_pages, at most 25", "showing 100 of 100+"}},
-		"page limit at its maximum": {r: api.RunResult{Meta: meta{Mode: "table", Selected: 250, Rendered: 250}, Paging: &paging{Pages: 25, Cap: 25, Items: 250, More: true, Stopped: "page_cap"}},
-			want: []string{"pages 25/25 (+more)"}},
-		"paging not built": {r: api.RunResult{Meta: meta{Mode: "table", Selected: 10, Rendered: 10}, Paging: &paging{Pages: 1, Cap: 10, Items: 10, More: true, Stopped: "page_cap"}},
-			want: []string{"pages 1/10 (+more)"}},
-		"known total": {r: api.RunResult{Meta: meta{Mode: "table", Selected: 30, Rendered: 30}, Paging: &paging{Pages: 3, Cap: 3, Items: 30, Total: ptr(int64(194)), More: true, Stopped: "page_cap"}},
-			want: []string{"pages 3/3 (+more): raise max_pages, at most 25", "showing 30 of 194"}},
-		"later page failed": {r: api.RunResult{Meta: meta{Mode: "table", Selected: 20, Rendered: 20, Truncated: true}, Paging: &paging{Pages: 2, Cap: 10, Items: 20, More: true, Stopped: "error",
-			Error: &api.Short{Code: "UPSTREAM_RATE_LIMITED", Status: 429, Retryable: true}}},
-			want: []string{"pages 2/10 (+more): page 3 failed: UPSTREAM_RATE_LIMITED (status 429) (retryable)", "showing 20 of 20+"}},
-		"foreign next page": {r: api.RunResult{Meta: meta{Mode: "table", Selected: 5, Rendered: 5}, Paging: &paging{Pages: 1, Cap: 10, Items: 5, More: true, Stopped: "cross_origin"}},
-			want: []string{"pages 1/10 (+more): the next page is on another host and was not fetched"}},
-		"deadline": {r: api.RunResult{Meta: meta{Mode: "table", Selected: 5, Rendered: 5}, Paging: &paging{Pages: 1, Cap: 10, More: true, Stopped: "deadline"}},
-			want: []string{"pages 1/10 (+more): stopped at the call's time limit"}},
+		"complete with pages": {
+			r:    api.RunResult{Meta: meta{Mode: "table", Selected: 30, Rendered: 30}, Paging: &paging{Pages: 3, Cap: 10, Items: 30, Stopped: "short_page"}},
+			want: []string{"pages 3/10"},
+		},
+		"item limit": {
+			r:    api.RunResult{Meta: meta{Mode: "table", Selected: 137, Rendered: 50, Truncated: true, Reason: "items"}},
+			want: []string{"showing 50 of 137 (limits.maxItems of the recipe)"},
+		},
+		"character limit": {
+			r:    api.RunResult{Meta: meta{Mode: "table", Selected: 40, Rendered: 40, Shown: ptr(12), Truncated: true, Reason: "chars"}},
+			want: []string{"showing 12 of 40 (limits.maxChars of the recipe; format json has the rest)"},
+		},
+		"byte limit": {
+			r:    api.RunResult{Meta: meta{Mode: "table", Selected: 40, Rendered: 30, Truncated: true, Reason: "bytes"}},
+			want: []string{"showing 30 of 40 (size limit; ask for fewer fields or items)"},
+		},
+		"first of several": {
+			r:    api.RunResult{Meta: meta{Mode: "document", Selected: 3, Rendered: 1, Truncated: true}},
+			want: []string{"showing 1 of 3 (mode document shows the first item)"},
+		},
+		"page limit": {
+			r:    api.RunResult{Meta: meta{Mode: "table", Selected: 100, Rendered: 100, Truncated: true}, Paging: &paging{Pages: 10, Cap: 10, Items: 100, More: true, Stopped: "page_cap"}},
+			want: []string{"pages 10/10 (+more): raise max_pages, at most 25", "showing 100 of 100+"},
+		},
+		"page limit at its maximum": {
+			r:    api.RunResult{Meta: meta{Mode: "table", Selected: 250, Rendered: 250}, Paging: &paging{Pages: 25, Cap: 25, Items: 250, More: true, Stopped: "page_cap"}},
+			want: []string{"pages 25/25 (+more)"},
+		},
+		"paging not built": {
+			r:    api.RunResult{Meta: meta{Mode: "table", Selected: 10, Rendered: 10}, Paging: &paging{Pages: 1, Cap: 10, Items: 10, More: true, Stopped: "page_cap"}},
+			want: []string{"pages 1/10 (+more)"},
+		},
+		"known total": {
+			r:    api.RunResult{Meta: meta{Mode: "table", Selected: 30, Rendered: 30}, Paging: &paging{Pages: 3, Cap: 3, Items: 30, Total: ptr(int64(194)), More: true, Stopped: "page_cap"}},
+			want: []string{"pages 3/3 (+more): raise max_pages, at most 25", "showing 30 of 194"},
+		},
+		"later page failed": {
+			r: api.RunResult{Meta: meta{Mode: "table", Selected: 20, Rendered: 20, Truncated: true}, Paging: &paging{
+				Pages: 2, Cap: 10, Items: 20, More: true, Stopped: "error",
+				Error: &api.Short{Code: "UPSTREAM_RATE_LIMITED", Status: 429, Retryable: true},
+			}},
+			want: []string{"pages 2/10 (+more): page 3 failed: UPSTREAM_RATE_LIMITED (status 429) (retryable)", "showing 20 of 20+"},
+		},
+		"foreign next page": {
+			r:    api.RunResult{Meta: meta{Mode: "table", Selected: 5, Rendered: 5}, Paging: &paging{Pages: 1, Cap: 10, Items: 5, More: true, Stopped: "cross_origin"}},
+			want: []string{"pages 1/10 (+more): the next page is on another host and was not fetched"},
+		},
+		"deadline": {
+			r:    api.RunResult{Meta: meta{Mode: "table", Selected: 5, Rendered: 5}, Paging: &paging{Pages: 1, Cap: 10, More: true, Stopped: "deadline"}},
+			want: []string{"pages 1/10 (+more): stopped at the call's time limit"},
+		},
 		"indexed":     {r: api.RunResult{Indexed: &api.Indexed{Documents: 4}}, want: []string{"indexed 4 docs"}},
 		"indexed one": {r: api.RunResult{Indexed: &api.Indexed{Documents: 1}}, want: []string{"indexed 1 doc"}},
-		"index failed": {r: api.RunResult{Indexed: &api.Indexed{Error: &api.Short{Code: "CORTEX_UNAVAILABLE", Retryable: true, Message: "not in this version"}}},
-			want: []string{"index failed: CORTEX_UNAVAILABLE: not in this version (retryable)"}},
-		"indexed in part": {r: api.RunResult{Indexed: &api.Indexed{Documents: 2, Error: &api.Short{Code: "CORTEX_PARTIAL"}}},
-			want: []string{"indexed 2 docs; index failed: CORTEX_PARTIAL"}},
-		"drift and warnings": {r: api.RunResult{Meta: meta{Selected: 1, Rendered: 1, EmptyFields: []string{"Rating", "Brand"}, Warnings: []string{"select matched nothing"}},
-			Warnings: []api.Warning{{Field: "args.citty", Code: "UNKNOWN_FIELD", Message: "unknown argument args.citty was ignored", Hint: "known: city"}, {Field: "x", Message: "m"}}},
-			want: []string{"empty in every item: Rating, Brand - has the API changed? (wrap_get shows the paths)", "note: select matched nothing",
-				"warning: unknown argument args.citty was ignored (known: city)", "warning: x: m"}},
+		"index failed": {
+			r:    api.RunResult{Indexed: &api.Indexed{Error: &api.Short{Code: "CORTEX_UNAVAILABLE", Retryable: true, Message: "not in this version"}}},
+			want: []string{"index failed: CORTEX_UNAVAILABLE: not in this version (retryable)"},
+		},
+		"indexed in part": {
+			r:    api.RunResult{Indexed: &api.Indexed{Documents: 2, Error: &api.Short{Code: "CORTEX_PARTIAL"}}},
+			want: []string{"indexed 2 docs; index failed: CORTEX_PARTIAL"},
+		},
+		"drift and warnings": {
+			r: api.RunResult{
+				Meta:     meta{Selected: 1, Rendered: 1, EmptyFields: []string{"Rating", "Brand"}, Warnings: []string{"select matched nothing"}},
+				Warnings: []api.Warning{{Field: "args.citty", Code: "UNKNOWN_FIELD", Message: "unknown argument args.citty was ignored", Hint: "known: city"}, {Field: "x", Message: "m"}},
+			},
+			want: []string{
+				"empty in every item: Rating, Brand - has the API changed? (wrap_get shows the paths)", "note: select matched nothing",
+				"warning: unknown argument args.citty was ignored (known: city)", "warning: x: m",
+			},
+		},
 	}
 	for name, tt := range tests {
 		if d := cmp.Diff(tt.want, footer(&tt.r)); d != "" {
@@ -113,8 +163,10 @@ func blocks(a *answer) (texts []string, structured string) {
 
 func TestPresentRun(t *testing.T) {
 	cut := func() *api.RunResult {
-		return &api.RunResult{Status: ptr(200), Markdown: ptr("## A\n\ntext\n"), Records: json.RawMessage(`[{"n":30.00},{"n":1e5}]`),
-			Meta: api.Meta{Mode: "table", Selected: 9, Rendered: 2, Truncated: true, Reason: "items"}}
+		return &api.RunResult{
+			Status: ptr(200), Markdown: ptr("## A\n\ntext\n"), Records: json.RawMessage(`[{"n":30.00},{"n":1e5}]`),
+			Meta: api.Meta{Mode: "table", Selected: 9, Rendered: 2, Truncated: true, Reason: "items"},
+		}
 	}
 	footer := "showing 2 of 9 (limits.maxItems of the recipe)"
 	tests := map[string]struct {
@@ -125,14 +177,19 @@ func TestPresentRun(t *testing.T) {
 	}{
 		"markdown": {cut(), "markdown", []string{"## A\n\ntext\n\n" + footer}, ""},
 		"json":     {cut(), "json", []string{`[{"n":30.00},{"n":1e5}]`, footer}, ""},
-		"both": {cut(), "both", []string{"## A\n\ntext\n\n" + footer},
-			`{"records":[{"n":30.00},{"n":1e5}],"meta":{"mode":"table","selected":9,"rendered":2,"truncated":true,"reason":"items"}}`},
+		"both": {
+			cut(), "both",
+			[]string{"## A\n\ntext\n\n" + footer},
+			`{"records":[{"n":30.00},{"n":1e5}],"meta":{"mode":"table","selected":9,"rendered":2,"truncated":true,"reason":"items"}}`,
+		},
 		"no content":           {&api.RunResult{Status: ptr(204), Markdown: ptr("")}, "markdown", []string{"No content (status 204)."}, ""},
 		"no content of sample": {&api.RunResult{}, "markdown", []string{"No content."}, ""},
 		"no records":           {&api.RunResult{Status: ptr(204)}, "json", []string{"[]"}, ""},
-		"null records, both": {&api.RunResult{Markdown: ptr("x"), Records: json.RawMessage("null"), Paging: &api.Paging{Pages: 1, Cap: 1, Stopped: "end"}, Indexed: &api.Indexed{Documents: 1}}, "both",
+		"null records, both": {
+			&api.RunResult{Markdown: ptr("x"), Records: json.RawMessage("null"), Paging: &api.Paging{Pages: 1, Cap: 1, Stopped: "end"}, Indexed: &api.Indexed{Documents: 1}}, "both",
 			[]string{"x\n\npages 1/1\nindexed 1 doc"},
-			`{"records":[],"meta":{"mode":"","selected":0,"rendered":0,"truncated":false},"paging":{"pages":1,"cap":1,"items":0,"more":false,"stopped":"end"},"indexed":{"documents":1}}`},
+			`{"records":[],"meta":{"mode":"","selected":0,"rendered":0,"truncated":false},"paging":{"pages":1,"cap":1,"items":0,"more":false,"stopped":"end"},"indexed":{"documents":1}}`,
+		},
 	}
 	for name, tt := range tests {
 		texts, structured := blocks(presentRun(tt.r, tt.format))
@@ -189,9 +246,11 @@ func TestPresentPlan(t *testing.T) {
 	plan := api.Plan{
 		Wrapper: api.WrapperRef{ID: "orders.create", Name: "Create order"},
 		Args:    json.RawMessage(`{"customer_id": "c1", "n":30.00}`),
-		Request: api.Request{Method: "POST", URL: "https://api.example.com/v1/orders",
+		Request: api.Request{
+			Method: "POST", URL: "https://api.example.com/v1/orders",
 			Headers: json.RawMessage(`{"Content-Type":"application/json","X-Trace":"1","Authorization":"[redacted]"}`),
-			Body:    json.RawMessage(`{"customer":"c1", "n":30.00}`)},
+			Body:    json.RawMessage(`{"customer":"c1", "n":30.00}`),
+		},
 		Secret: "orders-key", Mutating: true,
 	}
 	want := `Dry run of orders.create: nothing was sent.
@@ -210,10 +269,12 @@ Next: wrap_run with the same id and args.`
 	if d := cmp.Diff(want, presentPlan(&plan, false)); d != "" {
 		t.Error(d)
 	}
-	refused := api.Plan{Wrapper: api.WrapperRef{ID: "x"}, Args: json.RawMessage(`{}`),
+	refused := api.Plan{
+		Wrapper: api.WrapperRef{ID: "x"}, Args: json.RawMessage(`{}`),
 		Request:  api.Request{Method: "GET", URL: "http://127.0.0.1/", Headers: json.RawMessage(`{}`)},
 		Refused:  []api.Refusal{{Code: "POLICY_SCHEME", Message: "plain http is off", Hint: "Use https."}},
-		Warnings: []api.Warning{{Field: "timeoutMs", Message: "is clipped"}}}
+		Warnings: []api.Warning{{Field: "timeoutMs", Message: "is clipped"}},
+	}
 	want = `Dry run of x: nothing was sent.
 
 GET http://127.0.0.1/

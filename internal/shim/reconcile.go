@@ -59,8 +59,10 @@ type toolSet struct {
 }
 
 func newToolSet(limit int) *toolSet {
-	return &toolSet{limit: limit, pace: usualPace, begin: make(chan struct{}), first: make(chan struct{}), news: make(chan struct{}, 1),
-		tools: map[string]string{}, wants: map[string]bool{}, refused: map[string]string{}}
+	return &toolSet{
+		limit: limit, pace: usualPace, begin: make(chan struct{}), first: make(chan struct{}), news: make(chan struct{}, 1),
+		tools: map[string]string{}, wants: map[string]bool{}, refused: map[string]string{},
+	}
 }
 
 // manifest fetches the list of wrappers and lets the tools follow it.

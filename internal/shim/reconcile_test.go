@@ -317,14 +317,30 @@ func TestSaves(t *testing.T) {
 		fetched bool
 	}{
 		{"no tool", 40, false, []api.ManifestEntry{{ID: "a", Method: "GET"}, exposed("b")}, "", "Created a (revision 8).", false},
-		{"over cap", 1, true, []api.ManifestEntry{exposed("a"), exposed("b", priority(1))}, "",
-			"Created a (revision 8).\nwarning: TOOL_OVER_CAP: not in the tool list, which has its 1 generated tool already (call it with wrap_run; a person can raise its priority or HB_WRAP_MAX_TOOLS)", true},
-		{"quarantined", 40, true, []api.ManifestEntry{exposed("a", quarantine("the Anthropic API refuses it"))}, "",
-			"Created a (revision 8).\nwarning: TOOL_QUARANTINED: not in the tool list: the Anthropic API refuses it (call it with wrap_run)", true},
-		{"quarantined, said once", 40, true, []api.ManifestEntry{exposed("a", quarantine("the Anthropic API refuses it"))}, `{"code":"TOOL_QUARANTINED","message":"the Anthropic API refuses it"}`,
-			"Created a (revision 8).\nwarning: the Anthropic API refuses it", true},
-		{"disabled", 0, true, []api.ManifestEntry{exposed("a")}, "",
-			"Created a (revision 8).\nwarning: TOOLS_DISABLED: no wrapper is a tool of its own here, HB_WRAP_MAX_TOOLS is 0 (call it with wrap_run)", false},
+		{
+			"over cap", 1, true,
+			[]api.ManifestEntry{exposed("a"), exposed("b", priority(1))},
+			"",
+			"Created a (revision 8).\nwarning: TOOL_OVER_CAP: not in the tool list, which has its 1 generated tool already (call it with wrap_run; a person can raise its priority or HB_WRAP_MAX_TOOLS)", true,
+		},
+		{
+			"quarantined", 40, true,
+			[]api.ManifestEntry{exposed("a", quarantine("the Anthropic API refuses it"))},
+			"",
+			"Created a (revision 8).\nwarning: TOOL_QUARANTINED: not in the tool list: the Anthropic API refuses it (call it with wrap_run)", true,
+		},
+		{
+			"quarantined, said once", 40, true,
+			[]api.ManifestEntry{exposed("a", quarantine("the Anthropic API refuses it"))},
+			`{"code":"TOOL_QUARANTINED","message":"the Anthropic API refuses it"}`,
+			"Created a (revision 8).\nwarning: the Anthropic API refuses it", true,
+		},
+		{
+			"disabled", 0, true,
+			[]api.ManifestEntry{exposed("a")},
+			"",
+			"Created a (revision 8).\nwarning: TOOLS_DISABLED: no wrapper is a tool of its own here, HB_WRAP_MAX_TOOLS is 0 (call it with wrap_run)", false,
+		},
 		{"disabled and no tool", 0, false, []api.ManifestEntry{{ID: "a"}}, "", "Created a (revision 8).", false},
 	}
 	for _, tt := range tests {

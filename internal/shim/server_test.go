@@ -32,18 +32,28 @@ func TestTools(t *testing.T) {
 		{"wrap_list", `{"query":"a","limit":5}`, "GET /wrap/manifest", manifest, "GET /wrap/manifest", "a.b - A - GET h.test - needs q - never verified"},
 		{"wrap_get", `{"id":"a.b"}`, "GET /wrap/wrapper", `{"id": "a.b"}`, "GET /wrap/wrapper?id=a.b", `{"id":"a.b"}`},
 		{"wrap_secret_list", `{}`, "GET /wrap/secrets", `{"secrets":[],"available":false,"reason":"not in this version"}`, "GET /wrap/secrets", "Credentials cannot be used now: not in this version"},
-		{"wrap_derive", `{"url":"https://h.test/","id":"a","name":"N","description":"D","max_fields":20}`, "POST /wrap/derive", `{"ok":true,"source":"https://h.test/","recipe":{"mode":"table"}}`,
-			`POST /wrap/derive {"url":"https://h.test/","id":"a","name":"N","description":"D","max_fields":20}`, "{\"mode\":\"table\"}\n\nNext: check the columns, then wrap_create with this as \"response\"."},
-		{"wrap_create", `{"wrapper":{"id":"a.b"}}`, "POST /wrap/wrappers", `{"ok":true,"id":"a.b","revision":8}`, `POST /wrap/wrappers {"action":"create","wrapper":{"id":"a.b"}}`,
-			"Created a.b (revision 8).\nNext: wrap_test {\"id\":\"a.b\",\"args\":{...}} shows the exact request, wrap_run sends it."},
-		{"wrap_update", `{"id":"a.b","wrapper":{"id":"a.b"}}`, "POST /wrap/wrappers", `{"ok":true,"id":"a.b","revision":9}`, `POST /wrap/wrappers {"action":"update","id":"a.b","wrapper":{"id":"a.b"}}`,
-			"Replaced a.b (revision 9).\nNext: wrap_test {\"id\":\"a.b\",\"args\":{...}} shows the exact request, wrap_run sends it."},
+		{
+			"wrap_derive", `{"url":"https://h.test/","id":"a","name":"N","description":"D","max_fields":20}`, "POST /wrap/derive", `{"ok":true,"source":"https://h.test/","recipe":{"mode":"table"}}`,
+			`POST /wrap/derive {"url":"https://h.test/","id":"a","name":"N","description":"D","max_fields":20}`, "{\"mode\":\"table\"}\n\nNext: check the columns, then wrap_create with this as \"response\".",
+		},
+		{
+			"wrap_create", `{"wrapper":{"id":"a.b"}}`, "POST /wrap/wrappers", `{"ok":true,"id":"a.b","revision":8}`, `POST /wrap/wrappers {"action":"create","wrapper":{"id":"a.b"}}`,
+			"Created a.b (revision 8).\nNext: wrap_test {\"id\":\"a.b\",\"args\":{...}} shows the exact request, wrap_run sends it.",
+		},
+		{
+			"wrap_update", `{"id":"a.b","wrapper":{"id":"a.b"}}`, "POST /wrap/wrappers", `{"ok":true,"id":"a.b","revision":9}`, `POST /wrap/wrappers {"action":"update","id":"a.b","wrapper":{"id":"a.b"}}`,
+			"Replaced a.b (revision 9).\nNext: wrap_test {\"id\":\"a.b\",\"args\":{...}} shows the exact request, wrap_run sends it.",
+		},
 		{"wrap_delete", `{"id":"a.b"}`, "POST /wrap/wrappers", `{"ok":true,"id":"a.b","revision":10}`, `POST /wrap/wrappers {"action":"delete","id":"a.b"}`, "Deleted a.b (revision 10)."},
 		{"wrap_run", `{"id":"a.b","args":{"q":"x"},"format":"markdown","max_pages":25}`, "POST /wrap/run", ran, `POST /wrap/run {"id":"a.b","args":{"q":"x"},"format":"markdown","max_pages":25}`, "# A"},
-		{"wrap_test", `{"id":"a.b","args":{"q":"x"}}`, "POST /wrap/test", plan, `POST /wrap/test {"id":"a.b","args":{"q":"x"},"format":"markdown"}`,
-			"Dry run of a.b: nothing was sent.\n\nGET https://h.test/?q=x\n\nargs with defaults: {\"q\":\"x\"}\nmutating: no\nNext: wrap_run with the same id and args."},
-		{"wrap_test", `{"wrapper":{"id":"a.b"},"sample":"{\"a\":1}","maxPages":2,"dryRun":false}`, "POST /wrap/test", ran,
-			`POST /wrap/test {"wrapper":{"id":"a.b"},"sample":"{\"a\":1}","dryRun":false,"format":"markdown","maxPages":2}`, "# A"},
+		{
+			"wrap_test", `{"id":"a.b","args":{"q":"x"}}`, "POST /wrap/test", plan, `POST /wrap/test {"id":"a.b","args":{"q":"x"},"format":"markdown"}`,
+			"Dry run of a.b: nothing was sent.\n\nGET https://h.test/?q=x\n\nargs with defaults: {\"q\":\"x\"}\nmutating: no\nNext: wrap_run with the same id and args.",
+		},
+		{
+			"wrap_test", `{"wrapper":{"id":"a.b"},"sample":"{\"a\":1}","maxPages":2,"dryRun":false}`, "POST /wrap/test", ran,
+			`POST /wrap/test {"wrapper":{"id":"a.b"},"sample":"{\"a\":1}","dryRun":false,"format":"markdown","maxPages":2}`, "# A",
+		},
 		{"wrap_reload", `{}`, "GET /wrap/manifest", manifest, "GET /wrap/manifest", "Revision 7: 1 wrapper."},
 	}
 	b := newBridge(t)

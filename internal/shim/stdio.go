@@ -136,7 +136,8 @@ func (c *lineConn) Write(_ context.Context, m jsonrpc.Message) error {
 	resp, isResponse := m.(*jsonrpc.Response)
 	if len(line) >= maxFrame && isResponse {
 		line, err = jsonrpc.EncodeMessage(&jsonrpc.Response{ID: resp.ID, Error: &jsonrpc.Error{
-			Code: jsonrpc.CodeInternalError, Message: "the answer is over the 16 MiB that a line may have"}})
+			Code: jsonrpc.CodeInternalError, Message: "the answer is over the 16 MiB that a line may have",
+		}})
 		if err != nil {
 			return fmt.Errorf("encoding a message: %w", err)
 		}

@@ -52,10 +52,14 @@ func TestReadLines(t *testing.T) {
 		"batch":         {in: "[" + note("a") + "," + note("b") + "]\n" + note("c") + "\n", want: []string{note("a"), note("b"), note("c")}},
 		"no JSON":       {in: "hello\n" + note("a") + "\n", want: []string{note("a")}, out: refused("-32700", "not JSON: syntax error")},
 		"two in a line": {in: note("a") + note("b") + "\n", out: refused("-32700", "not JSON: syntax error")},
-		"wrong version": {in: `{"jsonrpc":"1.0","method":"a"}` + "\n" + note("b"), want: []string{note("b")},
-			out: refused("-32600", `not a JSON-RPC 2.0 message: invalid message version tag \"1.0\"; expected \"2.0\"`)},
-		"part of a batch": {in: `[5,` + note("b") + "]\n", want: []string{note("b")},
-			out: refused("-32600", "not a JSON-RPC 2.0 message: unmarshaling jsonrpc message: json: cannot unmarshal \\\"5\\\" into Go value of type jsonrpc2.wireDecode")},
+		"wrong version": {
+			in: `{"jsonrpc":"1.0","method":"a"}` + "\n" + note("b"), want: []string{note("b")},
+			out: refused("-32600", `not a JSON-RPC 2.0 message: invalid message version tag \"1.0\"; expected \"2.0\"`),
+		},
+		"part of a batch": {
+			in: `[5,` + note("b") + "]\n", want: []string{note("b")},
+			out: refused("-32600", "not a JSON-RPC 2.0 message: unmarshaling jsonrpc message: json: cannot unmarshal \\\"5\\\" into Go value of type jsonrpc2.wireDecode"),
+		},
 	}
 	for name, tt := range tests {
 		got, out := messages(t, tt.in)

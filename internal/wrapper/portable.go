@@ -55,6 +55,7 @@ func (c *cleaner) note(field, hint, format string, args ...any) {
 // node cleans one schema. in was admitted by the gate of package schema.
 func (c *cleaner) node(in recipe.Object, field string) recipe.Object {
 	kind, nullable := oneType(in)
+	onlyNull := kind == "" && nullable
 	var words []string // what keywords would have said
 	say := func(format string, args ...any) { words = append(words, fmt.Sprintf(format, args...)) }
 	out := make(recipe.Object, 0, len(in))
@@ -82,6 +83,8 @@ func (c *cleaner) node(in recipe.Object, field string) recipe.Object {
 			keep("items", c.node(child, at(field, "items")))
 		case "enum":
 			values, texts := enumValues(m.Value)
+			all, _ := m.Value.(recipe.Array)
+			nullable = nullable || len(values) < len(all)
 			if kind == "" {
 				if common := commonType(values); common != "" {
 					keep("type", common)
@@ -129,7 +132,7 @@ func (c *cleaner) node(in recipe.Object, field string) recipe.Object {
 		}
 	}
 	switch {
-	case kind == "" && nullable:
+	case onlyNull:
 		say("Always null.")
 	case nullable:
 		say("May be null.")

@@ -26,8 +26,10 @@ func TestPublishedSchema(t *testing.T) {
 	tests := []struct{ name, doc, want string }{
 		{"no input schema", `{"schemaVersion":1,"id":"t","request":{"url":"https://h.test/"}}`, `{"type":"object","properties":{}}`},
 		{"no properties", input(`{"type":"object"}`), `{"type":"object","properties":{}}`},
-		{"closed, in the author's order", input(`{"additionalProperties":false,"required":["z"],"properties":{"z":{"description":"Z","type":"string"},"a":{"type":"integer"}},"type":"object"}`),
-			`{"additionalProperties":false,"required":["z"],"properties":{"z":{"description":"Z","type":"string"},"a":{"type":"integer"}},"type":"object"}`},
+		{
+			"closed, in the author's order", input(`{"additionalProperties":false,"required":["z"],"properties":{"z":{"description":"Z","type":"string"},"a":{"type":"integer"}},"type":"object"}`),
+			`{"additionalProperties":false,"required":["z"],"properties":{"z":{"description":"Z","type":"string"},"a":{"type":"integer"}},"type":"object"}`,
+		},
 		{"$schema is gone", input(`{"$schema":"https://json-schema.org/draft/2020-12/schema","type":"object","properties":{}}`), `{"type":"object","properties":{}}`},
 		{"M-05 array without items", property(`{"type":"array"}`), props(`{"type":"array","items":{"description":"Any JSON value."}}`)},
 		{"array with empty items", property(`{"type":"array","items":{}}`), props(`{"type":"array","items":{"description":"Any JSON value."}}`)},
@@ -41,8 +43,9 @@ func TestPublishedSchema(t *testing.T) {
 		{"enum of texts", property(`{"type":"string","enum":["b","a"]}`), props(`{"type":"string","enum":["b","a"]}`)},
 		{"enum with null", property(`{"type":["string","null"],"enum":["a",null],"default":null}`), props(`{"type":"string","enum":["a"],"description":"May be null."}`)},
 		{"enum without a type", property(`{"enum":["a"]}`), props(`{"type":"string","enum":["a"]}`)},
-		{"numbers without a type", property(`{"enum":[1,2.5,null]}`), props(`{"type":"number","description":"One of: 1, 2.5."}`)},
+		{"numbers without a type", property(`{"enum":[1,2.5,null]}`), props(`{"type":"number","description":"One of: 1, 2.5. May be null."}`)},
 		{"values of several types", property(`{"enum":[1,"a",true]}`), props(`{"description":"One of: 1, \"a\", true."}`)},
+		{"null in an enum without a type", property(`{"enum":["a",null]}`), props(`{"type":"string","enum":["a"],"description":"May be null."}`)},
 		{"arrays", property(`{"enum":[[1]]}`), props(`{"description":"One of: [1]."}`)},
 		{"enum of numbers keeps its digits", property(`{"type":"number","enum":[1.50,9007199254740993],"default":1.50}`), props(`{"type":"number","default":1.50,"description":"One of: 1.50, 9007199254740993."}`)},
 		{"enum with an empty text", property(`{"type":"string","enum":["","a"],"description":"Order"}`), props(`{"type":"string","description":"Order. One of: \"\", \"a\"."}`)},
@@ -50,16 +53,24 @@ func TestPublishedSchema(t *testing.T) {
 		{"format of some", property(`{"type":"integer","format":"int64"}`), props(`{"type":"integer","description":"Format: int64."}`)},
 		{"pattern of both dialects", property(`{"type":"string","pattern":"^[a-z]{2,5}$"}`), props(`{"type":"string","pattern":"^[a-z]{2,5}$"}`)},
 		{"pattern of RE2 alone", property(`{"type":"string","pattern":"(?i)^a\\z"}`), props(`{"type":"string","description":"Must match (?i)^a\\z (RE2)."}`)},
-		{"a default is not required", input(`{"type":"object","properties":{"a":{"type":"string","default":"x"},"b":{"type":"string"}},"required":["a","b"]}`),
-			`{"type":"object","properties":{"a":{"type":"string","default":"x"},"b":{"type":"string"}},"required":["b"]}`},
-		{"nothing left to require", input(`{"type":"object","properties":{"a":{"type":"string","default":"x"}},"required":["a"]}`),
-			`{"type":"object","properties":{"a":{"type":"string","default":"x"}}}`},
+		{
+			"a default is not required", input(`{"type":"object","properties":{"a":{"type":"string","default":"x"},"b":{"type":"string"}},"required":["a","b"]}`),
+			`{"type":"object","properties":{"a":{"type":"string","default":"x"},"b":{"type":"string"}},"required":["b"]}`,
+		},
+		{
+			"nothing left to require", input(`{"type":"object","properties":{"a":{"type":"string","default":"x"}},"required":["a"]}`),
+			`{"type":"object","properties":{"a":{"type":"string","default":"x"}}}`,
+		},
 		{"words of other keywords", property(`{"type":"string","title":"P","examples":["x","y",1,2],"deprecated":true}`), props(`{"type":"string","title":"P","description":"For example: \"x\", \"y\", 1 and 1 more. Deprecated."}`)},
 		{"limits stay", property(`{"type":"integer","minimum":1,"maximum":50}`), props(`{"type":"integer","minimum":1,"maximum":50}`)},
-		{"deep inside", property(`{"type":"array","items":{"type":"object","properties":{"x":{"type":["number","null"]},"y":{"type":"array"}},"required":["x"]}}`),
-			props(`{"type":"array","items":{"type":"object","properties":{"x":{"type":"number","description":"May be null."},"y":{"type":"array","items":{"description":"Any JSON value."}}},"required":["x"]}}`)},
-		{"the generated method", `{"schemaVersion":1,"id":"t","request":{"method":["GET","POST"],"url":"https://h.test/"}}`,
-			`{"type":"object","properties":{"method":{"type":"string","enum":["GET","POST"],"default":"GET","description":"HTTP method"}}}`},
+		{
+			"deep inside", property(`{"type":"array","items":{"type":"object","properties":{"x":{"type":["number","null"]},"y":{"type":"array"}},"required":["x"]}}`),
+			props(`{"type":"array","items":{"type":"object","properties":{"x":{"type":"number","description":"May be null."},"y":{"type":"array","items":{"description":"Any JSON value."}}},"required":["x"]}}`),
+		},
+		{
+			"the generated method", `{"schemaVersion":1,"id":"t","request":{"method":["GET","POST"],"url":"https://h.test/"}}`,
+			`{"type":"object","properties":{"method":{"type":"string","enum":["GET","POST"],"default":"GET","description":"HTTP method"}}}`,
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
