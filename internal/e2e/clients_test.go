@@ -94,7 +94,7 @@ func TestTypeScriptSDK(t *testing.T) {
 	if err := os.WriteFile(script, program, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	defer os.Remove(script)
+	defer func() { _ = os.Remove(script) }()
 	out, code := outside(t, []string{"PATH=" + os.Getenv("PATH")}, "node", script,
 		filepath.Join(bin, "hb-rest"), searched(t), filepath.Join(home, "wrap", "token"), bridgeURL(t, p))
 	if code != 0 {
