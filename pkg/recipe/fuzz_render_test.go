@@ -20,6 +20,8 @@ func FuzzRenderDocuments(f *testing.F) {
 		`"mode":"documents","title":"{{a}}","fields":{"A":"a","B":{"path":"b","format":"list","join":"\n"},"C":{"path":"c","format":"link","text":"a"}}`,
 		`"mode":"documents","title":"{{a}} {{c|link}}","template":"{{a}}\n` + "```" + `\n{{b|json}}\n` + "```" + `\n| {{a}} |\n[x]({{c}}) **{{b}}**"`,
 		`"mode":"document","title":"{{a}}","fields":{"A":"a","B":{"path":"b","format":"code"},"C":{"path":"c","format":"json"}}`,
+		`"mode":"document","title":"{{a|html}}","fields":{"A":{"path":"a","format":"markdown"},"B":{"path":"a","format":"html"},"C":{"path":"c","format":"image"}}`,
+		`"mode":"documents","shape":"entries","title":"{{#key}}","template":"{{@|markdown}}{{a|markdown}} > {{b|html}}"`,
 	} {
 		v, err := recipe.Decode([]byte(`{"schemaVersion":1,"limits":{"maxItems":5,"maxChars":200},`+doc+`}`), recipe.DecodeLimits{})
 		if err != nil {
@@ -81,7 +83,13 @@ func FuzzRender(f *testing.F) {
 		"D":{"path":"d","format":"list","join":"|","maxItems":2,"default":"*"},
 		"E":{"path":"e","format":"link","text":"a"},
 		"F":{"path":"a","format":"code"},
-		"G":{"path":"@","format":"json"}}}`), recipe.DecodeLimits{})
+		"G":{"path":"@","format":"json"},
+		"H":{"path":"a","format":"html"},
+		"I":{"path":"e","format":"image","text":"a"},
+		"J":{"path":"b","format":"bytes"},
+		"K":{"path":"b","format":"currency","currency":"@.a"},
+		"L":{"path":"b","format":"percent","scale":1e2},
+		"M":{"path":"a","format":"markdown"}}}`), recipe.DecodeLimits{})
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -109,8 +117,8 @@ func FuzzRender(f *testing.F) {
 			line = strings.TrimSuffix(line, "\n")
 			if strings.HasPrefix(line, "|") {
 				rows++
-				if n := len(cells(t, line)); n != 7 {
-					t.Fatalf("%d cells, want 7: %q", n, line)
+				if n := len(cells(t, line)); n != 13 {
+					t.Fatalf("%d cells, want 13: %q", n, line)
 				}
 			} else if line != "" && !strings.HasPrefix(line, "## ") && line != "No items." {
 				t.Fatalf("a line that is no row: %q", line)
@@ -125,7 +133,7 @@ func FuzzRender(f *testing.F) {
 // A template that parses renders any value without a failure, gives back its
 // text, and a value in it never begins a block.
 func FuzzTemplate(f *testing.F) {
-	for _, s := range []string{"{{a}}", "x {{a|date}} y", "{{field:A}}", "[t]({{a}})", "<{{a}}>", "`{{a}}`", "```\n{{a}}\n```", "| {{a}} |", "{{a['}}']}}", "{{", "![{{a}}](x)"} {
+	for _, s := range []string{"{{a}}", "x {{a|date}} y", "{{field:A}}", "[t]({{a}})", "<{{a}}>", "{{a|markdown}} x", "> {{a|markdown}}", "{{a|html}}{{a|code}}", "!{{a|image}}[x]{{a|bytes}}", "`{{a}}`", "```\n{{a}}\n```", "| {{a}} |", "{{a['}}']}}", "{{", "![{{a}}](x)"} {
 		f.Add(s, "v # `a` |\n- x\n```\n1. ")
 	}
 	f.Fuzz(func(t *testing.T, template, value string) {

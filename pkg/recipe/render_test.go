@@ -156,8 +156,8 @@ func begins(line string) bool {
 	return false
 }
 
-// A cell holds one line whatever the value holds.
-func TestCellContent(t *testing.T) {
+// Case R-15: a cell holds one line whatever the value holds.
+func TestR15CellContent(t *testing.T) {
 	r := parse(t, `{"schemaVersion":1,"mode":"table","fields":{"A":"a","B":"b"}}`)
 	for _, c := range []struct{ value, cell string }{
 		{"a|b", `a\|b`},
@@ -192,8 +192,9 @@ func TestSurrogates(t *testing.T) {
 	}
 }
 
-// One object renders as one row of the recipe for a list.
-func TestRootArrayAndObject(t *testing.T) {
+// Case R-20: one object renders as one row of the recipe for a list, and its
+// records are a list too.
+func TestR20RootArrayAndObject(t *testing.T) {
 	r := parse(t, `{"schemaVersion":1,"mode":"table","fields":{"A":"a"}}`)
 	for _, body := range []string{`[{"a":1}]`, `{"a":1}`} {
 		if res := render(t, r, "", body); res.Markdown != "| A |\n| --- |\n| 1 |" || records(res) != `[{"A":1}]` {
@@ -202,7 +203,9 @@ func TestRootArrayAndObject(t *testing.T) {
 	}
 }
 
-func TestEpochDatesInATable(t *testing.T) {
+// Case R-18: seconds and milliseconds are told apart for each value, what is no
+// date stays as it is, and records keep what the API sent.
+func TestR18EpochDates(t *testing.T) {
 	r := parse(t, `{"schemaVersion":1,"mode":"table","fields":{"D":{"path":"d","format":"date"}}}`)
 	res := render(t, r, "", `[{"d":1765233417},{"d":1765233417000},{"d":-1},{"d":0},{"d":"2025-12-08T22:36:57Z"},{"d":"n/a"}]`)
 	want := "| D |\n| --- |\n| 2025-12-08 |\n| 2025-12-08 |\n| -1 |\n| 1970-01-01 |\n| 2025-12-08 |\n| n/a |"
@@ -387,6 +390,29 @@ func TestMaxCharsOfATable(t *testing.T) {
 		}
 		if rows := strings.Count(res.Markdown, "\n") - 3; rows != c.shown {
 			t.Errorf("%d rows, want %d:\n%s", rows, c.shown, res.Markdown)
+		}
+	}
+}
+
+// Case R-12: a cut never goes through a character, in a document, a cell or a
+// title, and meta says that something was cut.
+func TestR12CutInsideACharacter(t *testing.T) {
+	r := parse(t, `{"schemaVersion":1,"mode":"documents","title":"{{s}}","fields":{"S":{"path":"s","maxChars":3},"C":{"path":"s","format":"code","maxChars":3}},"record":{"s":"s"},"limits":{"maxChars":200}}`)
+	for lead := range 4 { // every place in the four bytes
+		s := strings.Repeat("a", lead) + strings.Repeat("😀", 300)
+		res := render(t, r, "", `{"s":"`+s+`"}`)
+		if !utf8.ValidString(res.Markdown) || strings.ContainsRune(res.Markdown, utf8.RuneError) || utf8.RuneCountInString(res.Markdown) > 200 {
+			t.Errorf("%d: %q", lead, res.Markdown)
+		}
+		if !res.Meta.Truncated || res.Meta.Reason != "chars" {
+			t.Errorf("%d: %+v", lead, res.Meta)
+		}
+		want := string([]rune(s)[:3]) + "…"
+		if md := res.Documents[0].Markdown; md != "- **S:** "+want+"\n- **C:** `"+want+"`" {
+			t.Errorf("%d: %q", lead, md)
+		}
+		if got := records(res); got != `[{"s":"`+s+`"}]` {
+			t.Errorf("%d: a record was cut: %.60s", lead, got)
 		}
 	}
 }
