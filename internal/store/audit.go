@@ -153,7 +153,7 @@ func appendRows(tx *bbolt.Tx, rows [][]byte) error {
 			return errShort
 		}
 		n := binary.BigEndian.Uint64(row)
-		if n <= last {
+		if n <= last || !plausible(n) {
 			return errors.New("the numbers of the rows do not rise")
 		}
 		if err := b.Put(row[:8], row[8:]); err != nil {
@@ -203,17 +203,30 @@ func (f *AuditFile) Tail(n int) ([][]byte, error) {
 	}
 	slices.Reverse(out)
 	for i := len(older) - 1; i >= 0 && len(out) < n; i-- {
-		rows, err := readOlder(older[i].path)
+		before, err := tailOlder(older[i], n-len(out))
 		if err != nil {
-			return nil, failed(err, "%s could not be read", older[i].path)
-		}
-		var before [][]byte
-		for _, p := range rows[max(len(rows)-(n-len(out)), 0):] {
-			before = append(before, p.row())
+			return nil, err
 		}
 		out = append(before, out...)
 	}
 	return out, nil
+}
+
+// tailOlder is the last n rows of an older file.
+func tailOlder(o olderFile, n int) ([][]byte, error) {
+	var last []pair
+	_, err := loadAudit(o.path, func(p pair) error {
+		if len(last) >= 2*n {
+			last = append(last[:0], last[len(last)-n:]...)
+		}
+		last = append(last, p)
+		return nil
+	})
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // its time may have come
+		return nil, failed(err, "%s could not be read", o.path)
+	}
+	rows := inOrder(last)
+	return rows[max(len(rows)-n, 0):], nil
 }
 
 // view reads in the file at hand, and lists the older ones as they are then.
@@ -249,9 +262,12 @@ func (f *AuditFile) Scan(from uint64, each func(row []byte) error) error {
 	for {
 		var rows [][]byte
 		var now int
+		var here bool // from is in the file at hand
 		older, err := f.view(func(tx *bbolt.Tx) {
 			now = f.turn
 			c := tx.Bucket([]byte(bucketRows)).Cursor()
+			first, _ := c.First()
+			here = first != nil && binary.BigEndian.Uint64(first) <= from
 			for k, v := c.Seek(binary.BigEndian.AppendUint64(nil, from)); k != nil && len(rows) < scanRows; k, v = c.Next() {
 				rows = append(rows, slices.Concat(k, v))
 			}
@@ -259,13 +275,14 @@ func (f *AuditFile) Scan(from uint64, each func(row []byte) error) error {
 		if err != nil {
 			return err
 		}
-		if now != turn { // the file at hand has become an older one meanwhile
+		if now != turn && !here { // the file at hand has become an older one meanwhile
 			if from, err = scanOlder(older, from, each); err != nil {
 				return err
 			}
 			turn = now
 			continue
 		}
+		turn = now
 		for _, row := range rows {
 			if err := each(row); err != nil {
 				return err
@@ -278,28 +295,31 @@ func (f *AuditFile) Scan(from uint64, each func(row []byte) error) error {
 	}
 }
 
-// scanOlder hands out the rows of older files and returns where to go on.
+// scanOlder hands out the rows of older files and returns where to go on. Of a
+// damaged file it hands out what can be read: what is missing is found by
+// whoever checks the rows.
 func scanOlder(older []olderFile, from uint64, each func(row []byte) error) (uint64, error) {
+	var stop error // of each
 	for i, o := range older {
 		if i+1 < len(older) && older[i+1].first <= from {
 			continue
 		}
-		rows, err := readOlder(o.path)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue // it was the oldest, and its time has come
-		}
-		if err != nil {
-			return from, failed(err, "%s could not be read", o.path)
-		}
-		for _, p := range rows {
+		_, err := loadAudit(o.path, func(p pair) error {
 			n := binary.BigEndian.Uint64(p.key)
 			if n < from {
-				continue
+				return nil
 			}
-			if err := each(p.row()); err != nil {
-				return from, err
+			if stop = each(p.row()); stop != nil {
+				return stop
 			}
 			from = n + 1
+			return nil
+		})
+		switch {
+		case stop != nil:
+			return from, stop
+		case err != nil && !errors.Is(err, fs.ErrNotExist): // the oldest one's time may have come
+			return from, failed(err, "%s could not be read", o.path)
 		}
 	}
 	return from, nil

@@ -37,7 +37,7 @@ func (f *AuditFile) open() error {
 		case !info.Mode().IsRegular():
 			return failed(nil, "%s is not a regular file", f.path)
 		}
-		img, err := loadAudit(f.path)
+		img, err := loadAudit(f.path, func(pair) error { return nil })
 		if err != nil {
 			return unreadable(err, f.path)
 		}
@@ -77,9 +77,11 @@ func (f *AuditFile) measure() error {
 	return nil
 }
 
-// loadAudit reads a file without locking it and checks its structure. The error
-// is one of reading, or that the file is of a later version.
-func loadAudit(path string) (*image, error) {
+// loadAudit reads a file without locking it, checks its structure and hands out
+// its rows; they are not in the image. The error is one of reading, the one of
+// each, which ends it, or that the file is of a later version. It does without
+// bbolt, which may stop or run in circles in a damaged file.
+func loadAudit(path string, each func(p pair) error) (*image, error) {
 	r, err := os.Open(path)
 	if err != nil {
 		return nil, err
@@ -89,9 +91,22 @@ func loadAudit(path string) (*image, error) {
 	if err != nil {
 		return nil, err
 	}
-	img, err := readImage(r, info.Size())
+	strange := 0
+	img, err := streamImage(r, info.Size(), func(bucket string, p pair) (bool, error) {
+		if bucket != bucketRows {
+			return false, nil
+		}
+		if len(p.key) != 8 || len(p.value) == 0 || !plausible(binary.BigEndian.Uint64(p.key)) {
+			strange++
+			return true, nil
+		}
+		return true, each(p)
+	})
 	if err != nil {
 		return nil, err
+	}
+	if strange > 0 {
+		img.faults = append(img.faults, fmt.Sprintf("%d rows have no number or nothing behind it", strange))
 	}
 	if _, ok := img.buckets[bucketRows]; !ok {
 		img.faults = append(img.faults, fmt.Sprintf("bucket %q is missing", bucketRows))
@@ -112,15 +127,35 @@ func loadAudit(path string) (*image, error) {
 	return img, nil
 }
 
-// rows are the rows of an image in rising order, each number once.
-func (img *image) rows() []pair {
-	pairs := slices.DeleteFunc(slices.Clone(img.buckets[bucketRows]), func(p pair) bool { return len(p.key) != 8 })
-	slices.SortStableFunc(pairs, func(a, b pair) int { return bytes.Compare(a.key, b.key) })
-	return slices.CompactFunc(pairs, func(a, b pair) bool { return bytes.Equal(a.key, b.key) })
-}
-
 // row is the number and the rest of a row in one.
 func (p pair) row() []byte { return slices.Concat(p.key, p.value) }
+
+// plausible reports whether a row can have this number. After one near the end
+// of the numbers no other could follow.
+func plausible(n uint64) bool { return n > 0 && n < 1<<62 }
+
+// maxGap is five times the rows of the largest usual file. A row so far behind
+// all others has a damaged number, and those to come must not go on from it.
+const maxGap = 1 << 20
+
+// inOrder makes rows of what was found in a damaged tree: in rising order, each
+// number once.
+func inOrder(pairs []pair) [][]byte {
+	slices.SortStableFunc(pairs, func(a, b pair) int { return bytes.Compare(a.key, b.key) })
+	var rows [][]byte
+	for i, p := range pairs {
+		if i == 0 || !bytes.Equal(p.key, pairs[i-1].key) {
+			rows = append(rows, p.row())
+		}
+	}
+	number := func(i int) uint64 { return binary.BigEndian.Uint64(rows[i]) }
+	for i := 1; i < len(rows); i++ {
+		if number(i)-number(i-1) > maxGap {
+			return rows[:i]
+		}
+	}
+	return rows
+}
 
 // buildAudit makes a closed, synced file beside path that holds rows.
 func buildAudit(path string, rows [][]byte) (temp string, err error) {
@@ -199,7 +234,8 @@ func (f *AuditFile) replaceDamaged() (said string, err error) {
 	if !isAt(locked, f.path) {
 		return "", nil
 	}
-	img, err := loadAudit(f.path)
+	var pairs []pair
+	img, err := loadAudit(f.path, func(p pair) error { pairs = append(pairs, p); return nil })
 	if err != nil {
 		return "", unreadable(err, f.path)
 	}
@@ -207,13 +243,7 @@ func (f *AuditFile) replaceDamaged() (said string, err error) {
 		return "", nil
 	}
 	removeTemps(f.path) // of earlier attempts; with the lock held nobody else is at it
-	var rows [][]byte
-	for _, p := range img.rows() {
-		if len(p.value) > 0 {
-			rows = append(rows, p.row())
-		}
-	}
-	why := img.faults[0]
+	why, rows := img.faults[0], inOrder(pairs)
 	temp, err := buildAudit(f.path, rows)
 	if err != nil {
 		return "", failed(err, "%s is damaged (%s), and a new one could not be written", f.path, why)
@@ -357,24 +387,4 @@ func olderFiles(path string) ([]olderFile, error) {
 		return cmp.Or(cmp.Compare(a.first, b.first), cmp.Compare(a.nth, b.nth))
 	})
 	return out, nil
-}
-
-// readOlder reads the rows of an older file, those of a damaged one as far as
-// they can be read: what is missing is found by whoever checks the rows. It does
-// without bbolt, which may stop or run in circles in a damaged file.
-func readOlder(path string) ([]pair, error) {
-	r, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer r.Close()
-	info, err := r.Stat()
-	if err != nil {
-		return nil, err
-	}
-	img, err := readImage(r, info.Size())
-	if err != nil {
-		return nil, err
-	}
-	return img.rows(), nil
 }

@@ -58,8 +58,12 @@ var errNewerBolt = errors.New("it is in a later file format than this program kn
 
 // readImage reads and checks a whole file. The error is one of reading, or
 // errNewerBolt; damage is not an error but a fault of the image.
-func readImage(r io.ReaderAt, size int64) (*image, error) {
-	s := &scan{r: r, size: size, img: &image{buckets: map[string][]pair{}}}
+func readImage(r io.ReaderAt, size int64) (*image, error) { return streamImage(r, size, nil) }
+
+// streamImage is readImage for a file too large to be kept in memory: what sink
+// takes is not in the image. An error of sink ends the reading and is returned.
+func streamImage(r io.ReaderAt, size int64, sink func(bucket string, p pair) (taken bool, err error)) (*image, error) {
+	s := &scan{r: r, size: size, sink: sink, img: &image{buckets: map[string][]pair{}}}
 	root, err := s.roots()
 	if err == nil && root != nil {
 		s.walk(root)
@@ -77,7 +81,8 @@ type scan struct {
 	pages    uint64 // pages that are in use according to the root and present in the file
 	used     []bool
 	img      *image
-	err      error // the first error of reading; nothing is read after it
+	sink     func(bucket string, p pair) (taken bool, err error) // nil takes nothing
+	err      error                                               // the first error of reading; nothing is read after it
 }
 
 func (s *scan) fault(format string, args ...any) {
@@ -212,6 +217,12 @@ func (s *scan) bucket(name string, value []byte) {
 		if flags != 0 {
 			s.fault("bucket %q: an element of an unknown kind", name)
 			return
+		}
+		if s.sink != nil && s.err == nil {
+			taken, err := s.sink(name, pair{key, value})
+			if s.err = err; taken {
+				return
+			}
 		}
 		pairs = append(pairs, pair{key, value})
 	}
