@@ -50,6 +50,9 @@ type Status struct {
 	AllowPrivate bool   `json:"allowPrivate"`
 	AllowHTTP    bool   `json:"allowHttp"`
 	CallTimeout  int64  `json:"callTimeoutMs"`
+	// Notes say what a person should know, such as a damaged store that was
+	// set aside at start.
+	Notes []string `json:"notes,omitempty"`
 }
 
 // Manifest answers GET /wrap/manifest.
@@ -278,6 +281,7 @@ type Error struct {
 	Wrapper      *WrapperRef `json:"wrapper,omitempty"`
 	Request      *Request    `json:"request,omitempty"`
 	DurationMs   int64       `json:"durationMs,omitempty"`
+	Warnings     []Warning   `json:"warnings,omitempty"` // about the document or the arguments, beside what failed
 }
 
 // A Detail is one problem of a refused document.

@@ -59,7 +59,7 @@ func (a *answer) fail(err error) {
 	body := ErrorBody(e)
 	var call *api.CallError
 	if errors.As(err, &call) {
-		body.Wrapper, body.Request, body.DurationMs = call.Wrapper, call.Request, call.Duration.Milliseconds()
+		body.Wrapper, body.Request, body.DurationMs, body.Warnings = call.Wrapper, call.Request, call.Duration.Milliseconds(), call.Warnings
 	}
 	status := e.Code.HTTPStatus()
 	if e.RetryAfter > 0 {

@@ -76,7 +76,7 @@ func daemonPlaces(d config.Daemon) []place {
 	return []place{
 		{Name: "home", Path: d.Home},
 		{Name: "wrappers", Path: d.StorePath},
-		{Name: "audit trail", Path: filepath.Join(d.WrapDir, "audit.db")},
+		{Name: "audit trail", Path: d.AuditPath},
 		{Name: "token file", Path: d.TokenPath},
 		{Name: "control socket", Path: d.ControlSocket},
 	}

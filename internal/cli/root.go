@@ -9,6 +9,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log"
 	"os"
 	"os/signal"
 	"runtime"
@@ -48,6 +49,9 @@ func Main(args []string, env config.Env, stdin io.Reader, stdout, stderr io.Writ
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop)
+	// net/http writes what an API sends unasked to the standard logger, its
+	// bytes included. Nothing of ours uses that logger.
+	log.SetOutput(io.Discard)
 	a := &app{
 		env: env, goos: runtime.GOOS, version: thisBuild(), stdin: stdin, stdout: stdout, stderr: stderr,
 		width:       func() int { return columns(stdout) },

@@ -87,7 +87,7 @@ func statusRows(st *api.Status) [][2]string {
 	if st.Damaged > 0 {
 		damaged = fmt.Sprintf(" (%d damaged)", st.Damaged)
 	}
-	return [][2]string{
+	rows := [][2]string{
 		{"hbrestd", fmt.Sprintf("running, version %s, pid %d", st.Version, st.PID)},
 		{"since", st.StartedAt},
 		{"bridge", "http://" + st.Address},
@@ -97,6 +97,10 @@ func statusRows(st *api.Status) [][2]string {
 		{"private hosts", onOff(st.AllowPrivate)},
 		{"plain http", onOff(st.AllowHTTP)},
 	}
+	for _, note := range st.Notes {
+		rows = append(rows, [2]string{"note", note})
+	}
+	return rows
 }
 
 func onOff(b bool) string {

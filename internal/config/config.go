@@ -43,6 +43,7 @@ type Daemon struct {
 	Home          string // state of this user; mode 0700
 	WrapDir       string // Home/wrap
 	StorePath     string // Home/wrap/store.db
+	AuditPath     string // Home/wrap/audit.db
 	TokenPath     string // Home/wrap/token
 	ControlSocket string // a unix socket's path of at most 100 bytes, or a pipe's name on Windows
 	Addr          string // where the bridge listens: 127.0.0.1 or [::1] with a port; port 0 lets the system choose
@@ -73,6 +74,7 @@ func LoadDaemon(env Env, goos string) (Daemon, []Warning, error) {
 	d.Home = pl.daemonHome()
 	d.WrapDir = pl.join(d.Home, "wrap")
 	d.StorePath = pl.join(d.WrapDir, "store.db")
+	d.AuditPath = pl.join(d.WrapDir, "audit.db")
 	d.TokenPath = pl.join(d.WrapDir, "token")
 	d.ControlSocket = pl.controlSocket(d.Home)
 	d.Addr = v.addr("HB_WRAP_ADDR", DefaultAddr)

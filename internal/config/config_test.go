@@ -29,6 +29,7 @@ func daemon(home string, change ...func(*config.Daemon)) config.Daemon {
 		Home:          home,
 		WrapDir:       home + "/wrap",
 		StorePath:     home + "/wrap/store.db",
+		AuditPath:     home + "/wrap/audit.db",
 		TokenPath:     home + "/wrap/token",
 		ControlSocket: home + "/control.sock",
 		Addr:          "127.0.0.1:4111",
@@ -68,6 +69,7 @@ func TestLoadDaemon(t *testing.T) {
 			Home:      `C:\Users\ada\AppData\Local\hbrestd`,
 			WrapDir:   `C:\Users\ada\AppData\Local\hbrestd\wrap`,
 			StorePath: `C:\Users\ada\AppData\Local\hbrestd\wrap\store.db`,
+			AuditPath: `C:\Users\ada\AppData\Local\hbrestd\wrap\audit.db`,
 			TokenPath: `C:\Users\ada\AppData\Local\hbrestd\wrap\token`,
 			// The first 8 bytes of SHA-256("c:\users\ada\appdata\local\hbrestd"), by sha256sum.
 			ControlSocket: `\\.\pipe\hbrestd-b0efa7d3cb184aec`,

@@ -40,7 +40,7 @@ func (a *answer) fail(err error) {
 	body := errorBody(e)
 	var call *api.CallError
 	if errors.As(err, &call) {
-		body.Wrapper, body.Request, body.DurationMs = call.Wrapper, call.Request, call.Duration.Milliseconds()
+		body.Wrapper, body.Request, body.DurationMs, body.Warnings = call.Wrapper, call.Request, call.Duration.Milliseconds(), call.Warnings
 	}
 	if !a.sent {
 		a.Header().Set(headerCode, string(e.Code))

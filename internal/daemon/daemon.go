@@ -14,7 +14,6 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"path/filepath"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -105,7 +104,7 @@ func (d *Daemon) start(ctx context.Context) (err error) {
 	if said := d.store.Recovered(); said != "" {
 		d.log.Error("the store was damaged", "detail", said)
 	}
-	if err := d.openAudit(filepath.Join(d.given.WrapDir, "audit.db")); err != nil {
+	if err := d.openAudit(d.given.AuditPath); err != nil {
 		return err
 	}
 	if err := d.listen(ctx); err != nil {

@@ -93,18 +93,21 @@ func (p person) Expose(ctx context.Context, r *control.ExposeRequest) (*control.
 	}
 	p.changed(ctx, action{words, audit.AuthorHuman}, r.ID)
 	out := &control.ExposeResult{OK: true, ID: r.ID, Exposed: !r.Hide, Revision: rev}
-	for i, e := range ranked(p.store.List()) {
-		if e.ID == r.ID {
-			out.Tool, out.Priority, out.Rank = e.Tool, e.Priority, i+1
-			out.Quarantined = wrapper.Portable(e.Wrapper)
-		}
+	entries := p.store.List()
+	if i := slices.IndexFunc(entries, func(e store.Entry) bool { return e.ID == r.ID }); i >= 0 && !r.Hide {
+		out.Tool, out.Priority = entries[i].Tool, entries[i].Priority
+		out.Quarantined = wrapper.Portable(entries[i].Wrapper)
 	}
+	out.Rank = 1 + slices.IndexFunc(ranked(entries), func(e store.Entry) bool { return e.ID == r.ID })
 	return out, nil
 }
 
-// ranked is the exposed wrappers, the ones that a capped client sees first.
+// ranked is the wrappers that can be tools, those that a capped client sees
+// first. Quarantined ones take no place.
 func ranked(entries []store.Entry) []store.Entry {
-	out := slices.DeleteFunc(slices.Clone(entries), func(e store.Entry) bool { return e.Wrapper == nil || !e.Wrapper.ExposeAsTool })
+	out := slices.DeleteFunc(slices.Clone(entries), func(e store.Entry) bool {
+		return e.Wrapper == nil || !e.Wrapper.ExposeAsTool || wrapper.Portable(e.Wrapper) != ""
+	})
 	slices.SortStableFunc(out, func(a, b store.Entry) int {
 		return cmp.Or(cmp.Compare(b.Priority, a.Priority), cmp.Compare(a.ID, b.ID))
 	})

@@ -111,7 +111,7 @@ func (d *Daemon) failed(w *wrapper.Wrapper, err error) error {
 	var x *executor.Failure
 	if errors.As(err, &x) && x.Call != nil {
 		req := request(x.Call)
-		ce.Request, ce.Duration = &req, x.Duration
+		ce.Request, ce.Duration, ce.Warnings = &req, x.Duration, warningsOf(x.Call.Warnings)
 	}
 	return ce
 }

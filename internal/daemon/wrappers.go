@@ -27,8 +27,19 @@ func (d *Daemon) Status(context.Context) (*api.Status, error) {
 		OK: true, Version: d.version, PID: os.Getpid(), Address: d.Addr(), Home: d.given.Home, TokenFile: d.given.TokenPath,
 		StartedAt: d.started.UTC().Format(time.RFC3339), Wrappers: d.store.Len(), Damaged: d.store.Damaged(),
 		Revision: d.store.Revision(), AllowPrivate: policy.AllowPrivate, AllowHTTP: policy.AllowHTTP,
-		CallTimeout: st.cfg.CallTimeout.Milliseconds(),
+		CallTimeout: st.cfg.CallTimeout.Milliseconds(), Notes: d.notes(),
 	}, nil
+}
+
+// notes are what a person should know and would otherwise find in the log only.
+func (d *Daemon) notes() []string {
+	var out []string
+	for _, s := range []string{d.store.Recovered(), d.auditFile.Recovered(), d.audit.Trouble()} {
+		if s != "" {
+			out = append(out, s)
+		}
+	}
+	return out
 }
 
 // Manifest lists the wrappers. With the current revision it waits for the next
@@ -142,7 +153,8 @@ func (d *Daemon) change(ctx context.Context, r *api.ChangeRequest, author audit.
 func parse(doc []byte) (*wrapper.Wrapper, []api.Warning, error) {
 	w, report := wrapper.Parse(doc)
 	if !report.OK() {
-		return nil, nil, documentFault("WRAPPER_INVALID", "the wrapper", report.Problems)
+		f := documentFault("WRAPPER_INVALID", "the wrapper", report.Problems)
+		return nil, nil, &api.CallError{Err: f, Warnings: warningsOf(report.Warnings)}
 	}
 	return w, append(warningsOf(report.Warnings), warningsOf(wrapper.Lint(w))...), nil
 }

@@ -49,7 +49,7 @@ Every failure has one shape, on the bridge and behind the MCP tools:
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", e.Code, http, retry, cell(e.When), cell(e.Hint))
 	}
 	b.WriteString("\n## Detail codes\n\nThey occur only inside `details` and in warnings.\n\n| Group | Codes |\n| --- | --- |\n")
-	for _, g := range []string{"general", "request", "input schema", "recipe", "arguments"} {
+	for _, g := range []string{"general", "request", "input schema", "recipe", "arguments", "warnings"} {
 		var cs []string
 		for _, c := range fault.DetailCodes()[g] {
 			cs = append(cs, "`"+string(c)+"`")

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	stdlog "log"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -60,6 +61,8 @@ func Main(ctx context.Context, args []string, env config.Env, stdin io.Reader, s
 	}
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	// What net/http writes to the standard logger may hold what a peer sent.
+	stdlog.SetOutput(io.Discard)
 	log, closeLog := openLog(cfg)
 	defer closeLog()
 	log.Info("start", "version", Version())

@@ -111,6 +111,12 @@ func (s *Server) logged(name, known string, call func(context.Context, json.RawM
 				s.log.Error("internal fault", "id", e.LogID, "cause", e.Unwrap())
 			}
 			a, code = failure(inToolWords(e, known)), e.Code
+			var told *client.Failure
+			if errors.As(err, &told) {
+				for _, w := range told.API.Warnings { // often the reason: an argument with a typing error in its name
+					a.text += "\n" + warning(w)
+				}
+			}
 		}
 		if skew := s.newSkew(); skew != "" {
 			a.notes = append(a.notes, "warning: "+skew)
