@@ -156,7 +156,7 @@ func TestTableReadsAsItsValues(t *testing.T) {
 		"Around":{"path":"v","prefix":"!","suffix":"*","maxChars":20000},
 		"Labelled":{"path":"u","format":"link","text":"v","maxChars":20000}},
 		"record":{"v":"v"},"limits":{"maxItems":1000,"maxChars":200000}}`)
-	for chunk := range slices.Chunk(hostile(t, 3000), 100) {
+	for chunk := range slices.Chunk(hostile(t, 1500), 100) {
 		var items []string
 		for _, s := range chunk {
 			q := quoteJSON(s)
@@ -216,7 +216,7 @@ func TestDocumentReadsAsItsValues(t *testing.T) {
 		"L":{"path":"l","format":"list","join":"\n","maxChars":20000},
 		"H":{"path":"h","format":"html","maxChars":20000},
 		"E":"e"},"record":{"v":"v"},"limits":{"maxItems":1000,"maxChars":200000}}`)
-	for chunk := range slices.Chunk(hostile(t, 3000), 100) {
+	for chunk := range slices.Chunk(hostile(t, 1500), 100) {
 		var items []string
 		for _, s := range chunk {
 			items = append(items, `{"v":`+quoteJSON(s)+`,"l":["x",`+quoteJSON(s)+`],"h":`+quoteJSON("<i>"+html.EscapeString(s)+"</i>")+`,"e":"end"}`)
@@ -376,7 +376,7 @@ func TestMarkdownValuesKeepToThemselves(t *testing.T) {
 		checkMarkdownValue(t, s)
 	}
 	n := nasty{rand.New(rand.NewPCG(9, 2026))}
-	for range 3000 {
+	for range 1500 {
 		checkMarkdownValue(t, n.markdown())
 	}
 }

@@ -113,7 +113,7 @@ func cutMarkdown(s string, n int) (short string, cut bool) {
 	if len(s) <= n || utf8.RuneCountInString(s) <= n {
 		return s, false
 	}
-	c := markdownCutter{s: s, left: n - 1}
+	c := markdownCutter{s: s, left: n - 1, pairsAt: -1}
 	c.run()
 	short = strings.TrimRight(s[:c.safe], " \t\n")
 	switch {
@@ -137,6 +137,8 @@ type markdownCutter struct {
 	lead    string // what stands before that fence: spaces, marks of quotations
 	safe    int    // the last good cut
 	fence   string // fence to close after that cut; "": none
+	pairs   []int  // of the brackets in a line: where the label ends that starts there; 0: nowhere
+	pairsAt int    // the line of pairs; -1: none yet
 	ownLine bool   // the cut is after a table row, a code block or a rule: the mark goes on a line of its own
 }
 
@@ -226,7 +228,11 @@ func (c *markdownCutter) mark(ownLine bool) {
 func (c *markdownCutter) chars(end int, inline bool) bool {
 	for c.at < end {
 		n := 1
-		if inline {
+		switch b := c.s[c.at]; {
+		case !inline:
+		case b == '[', b == '!' && c.at+1 < end && c.s[c.at+1] == '[':
+			n = c.linkLen(end)
+		default:
 			n = inlineLen(c.s[c.at:end])
 		}
 		if n == 1 {
@@ -283,11 +289,11 @@ func inlineLen(s string) int {
 			at += i + run
 		}
 		return n
-	case '[', '!':
-		return linkLen(s)
 	case '<':
-		if i := strings.IndexByte(s, '>'); i > 0 && len(s) > 1 && opensTag(s[1]) {
-			return i + 1
+		if len(s) > 1 && opensTag(s[1]) {
+			if i := strings.IndexByte(s[:min(len(s), maxTargetBytes)], '>'); i > 0 {
+				return i + 1
+			}
 		}
 	case '*', '_', '~':
 		return emphasisLen(s)
@@ -317,43 +323,54 @@ func emphasisLen(s string) int {
 	return n
 }
 
-// linkLen is the length of the link or image s starts with, or 1.
-func linkLen(s string) int {
-	from := 1
-	if s[0] == '!' {
-		if len(s) < 2 || s[1] != '[' {
-			return 1
-		}
-		from = 2
+// linkLen is the length of the link or image at c.at in the line that ends
+// before end, or 1.
+func (c *markdownCutter) linkLen(end int) int {
+	if c.pairsAt < 0 || c.at >= c.pairsAt+len(c.pairs) {
+		c.pairsAt, c.pairs = c.at, matchBrackets(c.pairs[:0], c.s[c.at:end])
 	}
-	depth := 1
-	for i := from; i < len(s); i++ {
-		switch s[i] {
+	open := c.at
+	if c.s[open] == '!' {
+		open++
+	}
+	label := c.pairs[open-c.pairsAt]
+	if label == 0 || label == len(c.pairs) || c.s[c.pairsAt+label] != '(' || c.pairs[label] == 0 {
+		return 1
+	}
+	return c.pairsAt + c.pairs[label] - c.at
+}
+
+// matchBrackets finds for each opening bracket and parenthesis of a line the
+// place behind its partner; 0: it has none. Each byte is looked at once,
+// however they nest.
+func matchBrackets(pairs []int, line string) []int {
+	var brackets, parens []int
+	for i := 0; i < len(line); i++ {
+		pairs = append(pairs, 0)
+		switch line[i] {
 		case '\\':
-			i++
+			if i+1 < len(line) {
+				pairs = append(pairs, 0)
+				i++
+			}
 		case '[':
-			depth++
+			brackets = append(brackets, i)
 		case ']':
-			if depth--; depth > 0 {
-				continue
-			}
-			if i+1 >= len(s) || s[i+1] != '(' {
-				return 1
-			}
-			for j, parens := i+2, 1; j < len(s); j++ {
-				switch s[j] {
-				case '\\':
-					j++
-				case '(':
-					parens++
-				case ')':
-					if parens--; parens == 0 {
-						return j + 1
-					}
-				}
-			}
-			return 1
+			brackets = closePair(pairs, brackets, i)
+		case '(':
+			parens = append(parens, i)
+		case ')':
+			parens = closePair(pairs, parens, i)
 		}
 	}
-	return 1
+	return pairs
+}
+
+func closePair(pairs, open []int, at int) []int {
+	n := len(open)
+	if n == 0 {
+		return open
+	}
+	pairs[open[n-1]] = at + 1
+	return open[:n-1]
 }

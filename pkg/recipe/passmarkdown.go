@@ -348,6 +348,7 @@ func isTableRule(s string) bool {
 // there are none.
 func appendPassed(dst []byte, s string, tables, noPipes bool) []byte {
 	start, depth := len(dst), 0
+	var unclosed [maxTicks + 1]bool // runs of so many backticks have no end from here on
 	for i := 0; i < len(s); i++ {
 		switch c := s[i]; c {
 		case '\\':
@@ -363,7 +364,12 @@ func appendPassed(dst []byte, s string, tables, noPipes bool) []byte {
 			}
 		case '`':
 			n := tickRun(s[i:])
-			if end := closingTicks(s[i+n:], n); end >= 0 {
+			end := -1
+			if n <= maxTicks && !unclosed[n] {
+				end = closingTicks(s[i+n:], n)
+				unclosed[n] = end < 0
+			}
+			if end >= 0 {
 				code := s[i : i+n+end+n]
 				if !tables || strings.IndexByte(code, '|') < 0 {
 					dst = append(dst, code...)
@@ -439,13 +445,40 @@ func imageIn(s string) (alt string, n int) {
 	if end < 0 || strings.ContainsAny(s[2:end], "[`<\\!&") {
 		return "", 0
 	}
-	if n = linkLen(s); n <= end+1 {
+	target := targetLen(s[end+1:])
+	if target == 0 {
 		return "", 0
 	}
 	if alt = s[2:end]; alt == "" {
 		alt = "image"
 	}
-	return alt, n
+	return alt, end + 1 + target
+}
+
+// maxTargetBytes bounds how far the end of a link is looked for: an address has
+// at most three bytes for each of its own here, and the rest is a title.
+const maxTargetBytes = 4 * maxLinkURL
+
+// targetLen is the length of the link target in parentheses that s starts
+// with, or 0.
+func targetLen(s string) int {
+	if s == "" || s[0] != '(' {
+		return 0
+	}
+	parens := 1
+	for i := 1; i < min(len(s), maxTargetBytes); i++ {
+		switch s[i] {
+		case '\\':
+			i++
+		case '(':
+			parens++
+		case ')':
+			if parens--; parens == 0 {
+				return i + 1
+			}
+		}
+	}
+	return 0
 }
 
 // escaped reports whether b[i] has a backslash before it that counts.
@@ -456,6 +489,10 @@ func escaped(b []byte, i int) bool {
 	}
 	return n%2 == 1
 }
+
+// maxTicks is the longest run of backticks that can start a code span here:
+// each length is looked for once in a line.
+const maxTicks = 64
 
 func tickRun(s string) int { return len(s) - len(strings.TrimLeft(s, "`")) }
 
@@ -485,12 +522,15 @@ func autolinkLen(s string) int {
 	return end + 2
 }
 
+// maxSchemeBytes bounds how far a scheme is looked for.
+const maxSchemeBytes = 64
+
 // safeTarget reports whether the link destination that s starts with has a
 // scheme that links may have, or none.
 func safeTarget(s string) bool {
 	s = strings.TrimLeft(s, " \t")
 	s = strings.TrimPrefix(s, "<")
-	for i := 0; i < len(s); i++ {
+	for i := 0; i < min(len(s), maxSchemeBytes); i++ {
 		switch c := s[i]; {
 		case c == ':':
 			switch strings.ToLower(s[:i]) {
@@ -515,10 +555,11 @@ func safeTarget(s string) bool {
 func (w *formatter) appendMarkdown(dst []byte, s string, f *Format, limit int, pl place) []byte {
 	short := atMost(s, limit)
 	more := len(short) < len(s)
-	text := clean(short, true)
+	text, cut := cutChars(clean(short, true), limit+maxTargetBytes)
 	if text == "" {
 		return appendWrapped(dst, piece{}, f, true, pl)
 	}
+	more = more || cut
 	if strings.IndexByte(text, '\n') < 0 && !startsBlock(text) {
 		md, cut := cutMarkdown(passInline(text), limit+1) // the mark of a cut does not count
 		if more && !cut {
