@@ -18,8 +18,9 @@ import (
 // Rows carry no checksum of this package's: each holds a hash that covers it.
 const bucketRows = "rows"
 
-// DefaultAuditKeep is how many files of the audit trail are kept.
-const DefaultAuditKeep = 8
+// DefaultAuditKeep is how many files of the audit trail are kept: 256 MiB of
+// the usual size.
+const DefaultAuditKeep = 16
 
 // AuditOptions of OpenAudit. The zero value works.
 type AuditOptions struct {

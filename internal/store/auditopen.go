@@ -134,7 +134,7 @@ func (p pair) row() []byte { return slices.Concat(p.key, p.value) }
 // of the numbers no other could follow.
 func plausible(n uint64) bool { return n > 0 && n < 1<<62 }
 
-// maxGap is five times the rows of the largest usual file. A row so far behind
+// maxGap is ten times the rows of a full file. A row so far behind
 // all others has a damaged number, and those to come must not go on from it.
 const maxGap = 1 << 20
 
