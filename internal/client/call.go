@@ -80,33 +80,34 @@ type tries struct {
 func (c *Client) call(ctx context.Context, method, path string, body []byte, k kind, timeout time.Duration) (*reply, error) {
 	if c.urlErr != nil {
 		return nil, fault.New("BRIDGE_UNREACHABLE", "%v", c.urlErr).With(fault.Retryable(false),
-			fault.Hint("Set HB_WRAP_URL to the address that `hbrestd status` prints, or leave it out."))
+			fault.Hint("Set HB_WRAP_URL to the address that hbrestd listens on, or leave it out for http://127.0.0.1:4111."))
 	}
 	limited, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	var t tries
 	for {
-		r, tok, err := c.attempt(limited, method, path, body)
+		r, tok, file, err := c.attempt(limited, method, path, body)
 		if err == nil {
 			if r.status == http.StatusUnauthorized && !t.unauthorized {
 				t.unauthorized = true // refused before any work, so even a write may go again
-				if now, err := c.token(); err == nil && now != tok {
+				if now, _, err := c.token(); err == nil && now != tok {
 					continue
 				}
 			}
 			return r, nil
 		}
 		if !c.again(limited, err, k, &t) {
-			return nil, c.explain(ctx, limited, err, k, timeout)
+			return nil, c.explain(ctx, limited, err, file, k, timeout)
 		}
 	}
 }
 
-// attempt reads the token and sends the request once.
-func (c *Client) attempt(ctx context.Context, method, path string, body []byte) (*reply, string, error) {
-	tok, err := c.token()
+// attempt reads the token and sends the request once. It names the token and
+// its file as well.
+func (c *Client) attempt(ctx context.Context, method, path string, body []byte) (_ *reply, tok, file string, err error) {
+	tok, file, err = c.token()
 	if err != nil {
-		return nil, "", err
+		return nil, "", file, err
 	}
 	l := c.lineFor(tok)
 	t := l.reads
@@ -114,21 +115,36 @@ func (c *Client) attempt(ctx context.Context, method, path string, body []byte) 
 		t = l.writes
 	}
 	r, err := c.send(ctx, t, tok, method, path, body)
-	return r, tok, err
+	return r, tok, file, err
 }
 
 // token reads the first candidate that exists. A file that exists but is not
 // safe to use is an error, not a reason to look further.
-func (c *Client) token() (string, error) {
+func (c *Client) token() (tok, file string, err error) {
 	for _, f := range c.files {
-		if _, err := os.Lstat(f); !errors.Is(err, fs.ErrNotExist) || len(c.files) == 1 {
-			return token.Read(f)
+		if _, err := os.Lstat(f); errors.Is(err, fs.ErrNotExist) {
+			continue
 		}
+		tok, err := token.Read(f)
+		return tok, f, err
 	}
 	if len(c.files) == 0 {
-		return "", fault.New("TOKEN_FILE_MISSING", "no token file is configured, and there is no home to look in")
+		return "", "", fault.New("TOKEN_FILE_MISSING", "no token file is configured, and there is no home to look in")
 	}
-	return "", fault.New("TOKEN_FILE_MISSING", "no token file at %s", strings.Join(c.files, " or "))
+	const words = "hbrestd is not running, or keeps its token elsewhere: no token file at "
+	shown := make([]string, len(c.files))
+	for i, f := range c.files {
+		shown[i] = tail(f, (fault.MaxMessage-len(words))/len(c.files)-len(" or "))
+	}
+	return "", "", fault.New("TOKEN_FILE_MISSING", "%s%s", words, strings.Join(shown, " or "))
+}
+
+// tail is a path for a message: its last n characters.
+func tail(path string, n int) string {
+	if r := []rune(path); len(r) > n {
+		return "…" + string(r[len(r)-n+1:])
+	}
+	return path
 }
 
 // An unsent error: not one byte of the call left this process.
@@ -240,7 +256,8 @@ func (c *Client) again(ctx context.Context, err error, k kind, t *tries) bool {
 }
 
 // explain makes the fault of a call that did not reach an answer.
-func (c *Client) explain(caller, limited context.Context, err error, k kind, timeout time.Duration) error {
+// file is the token file that was read.
+func (c *Client) explain(caller, limited context.Context, err error, file string, k kind, timeout time.Duration) error {
 	if errors.Is(caller.Err(), context.Canceled) {
 		return fault.From(context.Canceled)
 	}
@@ -254,23 +271,29 @@ func (c *Client) explain(caller, limited context.Context, err error, k kind, tim
 		return f
 	case errors.As(err, &who):
 		c.log.Warn("client: the program on the bridge's port is not the daemon", "addr", c.addr.String(), "why", who.why)
-		e := fault.New("BRIDGE_BAD_ANSWER", "another program holds port %d: %s", c.addr.Port(), who.why).With(fault.Cause(err))
-		if who.wrong { // or it is a daemon, but not the one of this token file
-			e.With(fault.Hint("Compare HB_WRAP_TOKEN_FILE with the token file that `hbrestd status` prints. If they agree, another program holds the port."))
+		if who.wrong { // a daemon may well be there, but not the one of this token file
+			const shown = 140 // of the path, so that what follows it is never cut away
+			return fault.New("BRIDGE_BAD_ANSWER", "what answers on %s does not know the token in %s: the file is of another home or an earlier start, or another program holds the port", c.addr, tail(file, shown)).
+				With(fault.Cause(err), fault.Hint("Give HB_WRAP_HOME or HB_WRAP_TOKEN_FILE the value that the running hbrestd goes by, or choose another port: HB_WRAP_ADDR for hbrestd, HB_WRAP_URL for hb-rest."))
 		}
-		return e
+		return fault.New("BRIDGE_BAD_ANSWER", "another program holds %s: %s", c.addr, who.why).With(fault.Cause(err))
 	case errors.As(err, &notThere):
 		return fault.New("BRIDGE_UNREACHABLE", "no daemon answers at %s", c.addr).With(fault.Cause(err))
 	case errors.Is(err, errTooLarge):
 		return badAnswer("%v", errTooLarge)
 	case limited.Err() != nil:
-		return fault.New("BRIDGE_TIMEOUT", "the daemon at %s did not answer in %s", c.addr, waited(caller, timeout)).With(fault.Retryable(k == repeatable), fault.Cause(err))
+		hint := "Repeat the call; HB_WRAP_TIMEOUT_MS is how long hb-rest waits."
+		if k == once {
+			hint = "The call may have been carried out: check before you repeat it. HB_WRAP_TIMEOUT_MS is how long hb-rest waits."
+		}
+		return fault.New("BRIDGE_TIMEOUT", "the daemon at %s did not answer in %s", c.addr, waited(caller, timeout)).
+			With(fault.Retryable(k == repeatable), fault.Hint("%s", hint), fault.Cause(err))
 	}
 	e := fault.New("BRIDGE_UNREACHABLE", "the daemon at %s closed the connection before it answered", c.addr).With(fault.Cause(err))
 	var notSent *unsent
 	if k == once && !errors.As(err, &notSent) {
 		e.With(fault.Retryable(false),
-			fault.Hint("The call may have been carried out: check before you repeat it. `hbrestd status` shows whether the daemon runs."))
+			fault.Hint("The call may have been carried out: check before you repeat it. `hbrestd run` starts the daemon if it has ended."))
 	}
 	return e
 }
@@ -285,5 +308,5 @@ func waited(caller context.Context, timeout time.Duration) string {
 
 // badAnswer is for a daemon that is proven but does not talk as expected.
 func badAnswer(format string, args ...any) *fault.Error {
-	return fault.New("BRIDGE_BAD_ANSWER", format, args...).With(fault.Hint("Update hb-rest and hbrestd to the same version; `hbrestd status` prints the daemon's."))
+	return fault.New("BRIDGE_BAD_ANSWER", format, args...).With(fault.Hint("Update hb-rest and hbrestd to the same version and restart both; `hbrestd version` and `hb-rest --version` print it."))
 }

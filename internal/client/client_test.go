@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -253,6 +254,93 @@ func TestTokenFiles(t *testing.T) {
 		if code(t, err) != "TOKEN_FILE_MISSING" || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%v: %v", tt.files, err)
 		}
+	}
+}
+
+// What is said about a token file that does not serve is what mends it, for the
+// caller of a tool and for a person at `hbrestd status` alike.
+func TestTokenFileWords(t *testing.T) {
+	here, other := newHome(t), newHome(t)
+	here.start()
+	other.renew()
+	none := filepath.Join(t.TempDir(), "it's not", "token")
+	open := filepath.Join(t.TempDir(), "it's open")
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.WriteFile(open, []byte(token.New()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(open, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(here.file, link); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name          string
+		files         []string
+		code          fault.Code
+		message, hint string
+		unixOnly      bool
+	}{
+		{
+			"of another home", []string{other.file}, "BRIDGE_BAD_ANSWER",
+			"what answers on " + here.addr + " does not know the token in " + other.file +
+				": the file is of another home or an earlier start, or another program holds the port",
+			"Give HB_WRAP_HOME or HB_WRAP_TOKEN_FILE the value that the running hbrestd goes by, or choose another port: HB_WRAP_ADDR for hbrestd, HB_WRAP_URL for hb-rest.", false,
+		},
+		{
+			"none", []string{none}, "TOKEN_FILE_MISSING",
+			"hbrestd is not running, or keeps its token elsewhere: no token file at " + none,
+			"Start it with `hbrestd run`, then repeat the call. If it runs, set HB_WRAP_HOME or HB_WRAP_TOKEN_FILE as it has them; `hbrestd paths` prints the places.", false,
+		},
+		{
+			"none of two", []string{none, none + "2"}, "TOKEN_FILE_MISSING",
+			"hbrestd is not running, or keeps its token elsewhere: no token file at " + none + " or " + none + "2",
+			"Start it with `hbrestd run`, then repeat the call. If it runs, set HB_WRAP_HOME or HB_WRAP_TOKEN_FILE as it has them; `hbrestd paths` prints the places.", false,
+		},
+		{
+			"open to others", []string{open}, "TOKEN_FILE_MISSING",
+			"the token file " + open + " cannot be used: the mode of the file is 0644, which lets other users in; make it 600 with chmod",
+			"Run chmod 600 '" + strings.ReplaceAll(open, "'", `'\''`) + "', then repeat the call.", true,
+		},
+		{
+			"a link", []string{link}, "TOKEN_FILE_MISSING",
+			"the token file " + link + " cannot be used: it is a symbolic link, which is never followed",
+			"Point HB_WRAP_TOKEN_FILE at the file itself (`hbrestd paths` prints it), or restart hbrestd, which writes it anew.", false,
+		},
+	} {
+		if tt.unixOnly && runtime.GOOS == "windows" {
+			continue // files have no mode bits there
+		}
+		_, err := here.clientWith(func(o *client.Options) { o.TokenFiles = tt.files }).Status(t.Context())
+		f := fault.From(err)
+		if f.Code != tt.code || f.Message != fault.Shorten(tt.message, fault.MaxMessage) || f.Hint != tt.hint {
+			t.Errorf("%s: %s\n%s\n%s", tt.name, f.Code, f.Message, f.Hint)
+		}
+		if strings.Contains(f.Hint, "hbrestd status") {
+			t.Errorf("%s: status sends its reader to status: %s", tt.name, f.Hint)
+		}
+	}
+}
+
+// A path too long to show is shown from its end, and the reason after it stays.
+func TestLongTokenPath(t *testing.T) {
+	h := newHome(t)
+	h.start()
+	long := filepath.Join(t.TempDir(), strings.Repeat("d", 200), strings.Repeat("e", 200), "wrap", "token")
+	if err := os.MkdirAll(filepath.Dir(long), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := token.Write(long, token.New()); err != nil {
+		t.Fatal(err)
+	}
+	_, err := h.clientWith(func(o *client.Options) { o.TokenFiles = []string{long} }).Status(t.Context())
+	if f := fault.From(err); f.Code != "BRIDGE_BAD_ANSWER" || !strings.Contains(f.Message, "e"+filepath.Join("/wrap", "token")+": the file is") || !strings.HasSuffix(f.Message, "another program holds the port") {
+		t.Errorf("%v", f)
+	}
+	_, err = h.clientWith(func(o *client.Options) { o.TokenFiles = []string{long + "1", long + "2"} }).Status(t.Context())
+	if f := fault.From(err); f.Code != "TOKEN_FILE_MISSING" || !strings.Contains(f.Message, "token1 or …") || !strings.HasSuffix(f.Message, "token2") {
+		t.Errorf("%v", f)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/hyperbolic-gateway/hb-rest/internal/fault"
@@ -148,6 +149,17 @@ var (
 	errSymlink    = errors.New("it is a symbolic link, which is never followed")
 )
 
+// A tooOpen file or folder lets other users in.
+type tooOpen struct {
+	what string // file or folder
+	perm fs.FileMode
+	mode string // what it should be, as chmod takes it
+}
+
+func (e *tooOpen) Error() string {
+	return fmt.Sprintf("the mode of the %s is %04o, which lets other users in; make it %s with chmod", e.what, e.perm, e.mode)
+}
+
 // unusable says in one sentence why the file at path gives no token. The
 // content of the file is never part of it.
 func unusable(path string, why error) error {
@@ -163,5 +175,20 @@ func unusable(path string, why error) error {
 	if errors.As(why, &pe) {
 		reason = pe.Err.Error() // without the path a second time
 	}
-	return fault.New("TOKEN_FILE_MISSING", "the token file %s cannot be used: %s", shown, reason).With(fault.Cause(why))
+	e := fault.New("TOKEN_FILE_MISSING", "the token file %s cannot be used: %s", shown, reason).
+		With(fault.Cause(why), fault.Hint("Point HB_WRAP_TOKEN_FILE at the file itself (`hbrestd paths` prints it), or restart hbrestd, which writes it anew."))
+	var open *tooOpen
+	if errors.As(why, &open) {
+		e.With(fault.Hint("%s", chmod(open.mode, path)))
+	}
+	return e
+}
+
+// chmod is the command that mends a mode; a path that would be cut stays out.
+func chmod(mode, path string) string {
+	hint := fmt.Sprintf("Run chmod %s '%s', then repeat the call.", mode, strings.ReplaceAll(path, "'", `'\''`))
+	if fault.Shorten(hint, fault.MaxHint) != hint {
+		return fmt.Sprintf("Run chmod %s on the token file, then repeat the call.", mode)
+	}
+	return hint
 }

@@ -36,7 +36,7 @@ func private(info fs.FileInfo, what, mode string) error {
 		return fmt.Errorf("the %s belongs to user %d, not to this user (%d)", what, st.Uid, me)
 	}
 	if perm := info.Mode().Perm(); perm&0o077 != 0 {
-		return fmt.Errorf("the mode of the %s is %04o, which lets other users in; make it %s with chmod", what, perm, mode)
+		return &tooOpen{what, perm, mode}
 	}
 	return nil
 }
