@@ -6,7 +6,7 @@ package api
 type AuditRow struct {
 	Seq        uint64 `json:"seq"`
 	Time       string `json:"time"`              // RFC 3339 with milliseconds, UTC: when the request began
-	Kind       string `json:"kind"`              // run, derive, import, mint; change for what a person or an agent changed
+	Kind       string `json:"kind"`              // run, test, derive, import, mint; change for what a person or an agent changed; audit for the trail itself; other
 	Call       string `json:"call,omitempty"`    // shared by the intent and the result of one exchange
 	Wrapper    string `json:"wrapper,omitempty"` // id
 	Method     string `json:"method,omitempty"`
@@ -15,7 +15,7 @@ type AuditRow struct {
 	Bytes      int64  `json:"bytes"`
 	DurationMs int64  `json:"durationMs"`
 	Error      string `json:"error,omitempty"`   // a code of docs/errors.md
-	Outcome    string `json:"outcome,omitempty"` // "unknown" for an intent without a result
+	Outcome    string `json:"outcome,omitempty"` // "unknown" for an intent without a result, "unreadable" for a damaged row
 	Author     string `json:"author,omitempty"`  // for changes: human or agent
 	Action     string `json:"action,omitempty"`  // for changes: wrapper created, credential changed, ...
 }
