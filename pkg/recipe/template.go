@@ -283,6 +283,3 @@ func (t *Template) FieldLabels() []string {
 	}
 	return labels
 }
-
-// renderable reports whether a format can be named.
-func renderable(k Kind) bool { return slices.Contains(kinds[:], k) }
