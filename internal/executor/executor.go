@@ -129,7 +129,7 @@ func (e *Executor) send(ctx context.Context, w *wrapper.Wrapper, call *wrapper.C
 	if rec == nil {
 		rec = recipe.Plain()
 	}
-	opt := recipe.RenderOptions{Name: w.Name, Origin: resp.URL}
+	opt := recipe.RenderOptions{Name: w.Name}
 	if isEmptySuccess(call, resp, w.Response != nil) {
 		out.Result = noContent(rec, opt, resp.Status)
 		return out, nil

@@ -1,7 +1,5 @@
 package recipe
 
-import "net/url"
-
 // A Mode says how items are laid out.
 type Mode string
 
@@ -144,8 +142,7 @@ type Source struct {
 
 // RenderOptions are what a rendering needs from outside. The zero value works.
 type RenderOptions struct {
-	Name   string   // heading when the recipe has no title
-	Origin *url.URL // base for relative links; nil: relative links are text
+	Name string // heading when the recipe has no title
 }
 
 // A Result is what Render makes of the pages.
