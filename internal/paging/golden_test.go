@@ -2,8 +2,10 @@ package paging_test
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -82,7 +84,9 @@ func play(t *testing.T, c *golden.Case) string {
 			t.Fatal(err)
 		}
 		fmt.Fprintf(&out, "%s %s\n", method, u)
-		_ = header.Write(indent{&out})
+		for _, name := range slices.Sorted(maps.Keys(header)) {
+			fmt.Fprintf(&out, "  %s: %s\n", name, header.Get(name))
+		}
 		if sent != nil {
 			fmt.Fprintf(&out, "  %s\n", recipe.Encode(sent))
 		}
@@ -102,16 +106,13 @@ func play(t *testing.T, c *golden.Case) string {
 	if report.More {
 		out.WriteString(", more")
 	}
+	if report.Repeat {
+		out.WriteString(", without the last page")
+	}
 	if report.Note != "" {
 		out.WriteString("\nnote: " + report.Note)
 	}
 	return out.String()
-}
-
-type indent struct{ out *strings.Builder }
-
-func (i indent) Write(b []byte) (int, error) {
-	return i.out.WriteString("  " + strings.ReplaceAll(strings.TrimSpace(string(b)), "\r\n", "\n  ") + "\n")
 }
 
 // cut takes "METHOD URL" and a body apart.

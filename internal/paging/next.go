@@ -18,6 +18,13 @@ func (w *Walker) offset(p Page) step {
 	switch {
 	case p.Items <= 0:
 		return step{reason: StopEmptyPage}
+	case w.repeats(p):
+		w.report.Items -= p.Items
+		w.report.Repeat = true
+		return step{
+			reason: StopLoop, more: w.claimed(p),
+			note: fmt.Sprintf("two pages in a row are the same: does the API know %q?", w.plan.OffsetParam),
+		}
 	case w.complete():
 		return step{reason: StopTotal}
 	case p.Items < w.plan.PageSize:
@@ -27,21 +34,23 @@ func (w *Walker) offset(p Page) step {
 		}
 		return s
 	}
-	if p.Body != nil {
-		// An API that ignores the offset, or repeats its last page, would fill
-		// the result with the same items.
-		sum := sha256.Sum256(p.Body)
-		if w.report.Pages > 1 && sum == w.body {
-			return step{reason: StopLoop, more: w.claimed(p), note: "two pages in a row are the same: does the API know " + strconv.Quote(w.plan.OffsetParam) + "?"}
-		}
-		w.body = sum
-	}
 	if w.plan.Step == "page" {
 		w.at++
 	} else {
 		w.at += w.plan.PageSize
 	}
 	return proceed(w.offsetEdit())
+}
+
+// repeats notices an API that ignores the offset, or serves its last page for
+// every number behind it: it would fill the result with the same items.
+func (w *Walker) repeats(p Page) bool {
+	if p.Body == nil {
+		return false
+	}
+	before := w.body
+	w.body = sha256.Sum256(p.Body)
+	return w.report.Pages > 1 && w.body == before
 }
 
 func (w *Walker) offsetEdit() Edit {

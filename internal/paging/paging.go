@@ -58,6 +58,7 @@ type Report struct {
 	Items   int          // received on all pages, before any cap
 	Total   *int64       // how many there are, in the API's own words; nil: it does not say
 	More    bool         // another page is known or likely and was not read
+	Repeat  bool         // the last page is the same as the one before: leave it out, its items are not counted
 	Stopped string       // one of the Stop constants; "" while the walk goes on
 	Error   *fault.Error // why the next page could not be read; only with deadline, policy and error
 	Note    string       // for the author of the wrapper: what is wrong with the next page; may be empty
