@@ -216,7 +216,7 @@ func (w *Walker) resolve(page *url.URL, text string) (u *url.URL, reason, note s
 	if page == nil {
 		page = w.request
 	}
-	ref, err := url.Parse(text)
+	ref, err := url.Parse(exactPath(text))
 	if err != nil || page == nil {
 		return nil, StopBadNext, "the next link is not a URL"
 	}
@@ -237,6 +237,36 @@ func (w *Walker) resolve(page *url.URL, text string) (u *url.URL, reason, note s
 		return nil, StopBadNext, fmt.Sprintf("the next URL has more than %d bytes", maxURL)
 	}
 	return u, "", ""
+}
+
+// exactPath escapes what cannot stand in the path of a URL. net/url would do
+// it too, and would then forget which slashes of the path were written as %2F.
+func exactPath(ref string) string {
+	start := 0
+	if i := strings.Index(ref, "//"); i == 0 || i > 0 && ref[i-1] == ':' && !strings.ContainsAny(ref[:i], "/?#") {
+		start = i + len("//") // the authority
+		end := strings.IndexAny(ref[start:], "/?#")
+		if end < 0 {
+			return ref
+		}
+		start += end
+	}
+	end := strings.IndexAny(ref[start:], "?#")
+	if end < 0 {
+		end = len(ref) - start
+	}
+	end += start
+	var b strings.Builder
+	b.WriteString(ref[:start])
+	for i := start; i < end; i++ {
+		if c := ref[i]; c >= 0x80 || strings.IndexByte(" \"<>\\^`{|}", c) >= 0 {
+			fmt.Fprintf(&b, "%%%02X", c)
+			continue
+		}
+		b.WriteByte(ref[i])
+	}
+	b.WriteString(ref[end:])
+	return b.String()
 }
 
 // upgrades is the one exception to the rule of the same origin: frameworks
