@@ -29,7 +29,7 @@ func TestGolden(t *testing.T) {
 
 func pageName(n int) string { return "page" + strconv.Itoa(n+1) }
 
-func parse(t *testing.T, doc string) *recipe.Recipe {
+func parse(t testing.TB, doc string) *recipe.Recipe {
 	t.Helper()
 	v, err := recipe.Decode([]byte(doc), recipe.DecodeLimits{})
 	if err != nil {

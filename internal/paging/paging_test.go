@@ -24,7 +24,7 @@ func mustURL(t testing.TB, s string) *url.URL {
 }
 
 // plan reads a pagination block in a recipe that shows $.items.
-func plan(t *testing.T, block string) recipe.Pagination {
+func plan(t testing.TB, block string) recipe.Pagination {
 	t.Helper()
 	return parse(t, `{"schemaVersion":1,"select":"$.items","fields":{"ID":"id"},"pagination":`+block+`}`).Pagination
 }
