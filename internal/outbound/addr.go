@@ -120,24 +120,29 @@ func classify(a netip.Addr) (class, string) {
 // CheckAddr judges one address: nil, or a POLICY_PRIVATE_ADDRESS fault that
 // names its class. It knows neither the allow list, which goes by name, nor the
 // machine's own public addresses; [Client.Send] adds both.
-func (p Policy) CheckAddr(a netip.Addr) error {
+func (p Policy) CheckAddr(a netip.Addr) error { return p.checkAddr(a, "") }
+
+// checkAddr is CheckAddr with the port of the URL for the hint; "" is the
+// scheme's own.
+func (p Policy) checkAddr(a netip.Addr, port string) error {
 	switch k, why := classify(a); {
 	case k == never:
 		return refuseNever(a.String(), "", why)
 	case k == private && !p.AllowPrivate:
-		return refusePrivate(a.String(), "", why)
+		return refusePrivate(a.String(), port, "", why)
 	}
 	return nil
 }
 
 // refusePrivate and refuseNever name the host, the address it has (empty if the
-// host is the address) and the class.
-func refusePrivate(host, addr, why string) *fault.Error {
-	return fault.New("POLICY_PRIVATE_ADDRESS", "%s is %s", place(host, addr), why).With(fault.Field(urlField))
+// host is the address) and the class. The port is for the hint alone.
+func refusePrivate(host, port, addr, why string) *fault.Error {
+	return fault.New("POLICY_PRIVATE_ADDRESS", "%s is %s", place(host, addr), why).
+		With(fault.Field(urlField), fault.Hint("%s", privateHint(host, port)))
 }
 
 func refuseNever(host, addr, why string) *fault.Error {
-	return refusePrivate(host, addr, why).With(fault.Hint("Use a public host; no setting opens this address."))
+	return refusePrivate(host, "", addr, why).With(fault.Hint(neverHint))
 }
 
 func place(host, addr string) string {

@@ -97,8 +97,12 @@ func (c *Client) checkDial(host string, ap netip.AddrPort) error {
 			k, why = private, "an address of this machine"
 		}
 	}
-	if k == private && !c.policy.AllowPrivate && c.policy.allowed(host, strconv.Itoa(int(ap.Port()))) == nil {
-		return refusePrivate(host, a.String(), why)
+	port := strconv.Itoa(int(ap.Port()))
+	if k == private && !c.policy.AllowPrivate && c.policy.allowed(host, port) == nil {
+		if port == defaultPort("https") { // the scheme is not known here; this one is the rule
+			port = ""
+		}
+		return refusePrivate(host, port, a.String(), why)
 	}
 	return nil
 }

@@ -69,7 +69,7 @@ func ended(caller context.Context, h *hop, err error) error {
 		what = "could not be reached within"
 	}
 	return fault.New("UPSTREAM_TIMEOUT", "%s %s %s", h.target.host, what, h.limit).
-		With(fault.Retryable(!sent || !h.write), fault.Cause(err))
+		With(fault.Retryable(!sent || !h.write), fault.Hint("%s", timeoutHint(h.limit, h.most, h.write, sent)), fault.Cause(err))
 }
 
 // sendFault names an error from before the answer's header was complete.
@@ -92,8 +92,12 @@ func sendFault(ctx context.Context, h *hop, w *wire, err error) error {
 	case recordError(err) != "":
 		return fault.New("UPSTREAM_PROTOCOL", "%s does not speak TLS on port %s", host, h.target.port).With(cause)
 	case isCut(err):
-		return fault.New("UPSTREAM_CONNECT", "%s closed the connection before it answered", host).
+		f := fault.New("UPSTREAM_CONNECT", "%s closed the connection before it answered", host).
 			With(fault.Retryable(!sent || !h.write), cause)
+		if sent {
+			f.With(brokenHint(h.write))
+		}
+		return f
 	case tlsErr != nil || isTLS(err):
 		return fault.New("UPSTREAM_TLS", "%s", tlsWords(host, err)).With(cause)
 	case strings.Contains(err.Error(), "response headers exceeded") || strings.Contains(err.Error(), "header list"):
@@ -127,7 +131,7 @@ func (c *Client) readFault(ctx context.Context, h *hop, status int, err error) e
 		return fault.New("UPSTREAM_PROTOCOL", "the answer's chunks are malformed").With(with...)
 	}
 	return fault.New("RESPONSE_INCOMPLETE", "the answer stopped before its end").
-		With(append(with, fault.Retryable(!h.write))...)
+		With(append(with, fault.Retryable(!h.write), brokenHint(h.write))...)
 }
 
 // isCut reports a connection that ended, in whatever way, before the answer.

@@ -50,7 +50,8 @@ func (p Policy) target(u *url.URL) (*target, error) {
 	}
 	t := &target{scheme: strings.ToLower(u.Scheme)}
 	if t.scheme != "http" && t.scheme != "https" {
-		return nil, fault.New("POLICY_SCHEME", "the scheme %q is not http or https", fault.Shorten(u.Scheme, 20)).With(fault.Field(urlField))
+		return nil, fault.New("POLICY_SCHEME", "the scheme %q is not http or https", fault.Shorten(u.Scheme, 20)).
+			With(fault.Field(urlField), fault.Hint("Use https."))
 	}
 	var err error
 	if t.host, t.port, err = hostname.FromURL(u); err != nil {
@@ -60,22 +61,27 @@ func (p Policy) target(u *url.URL) (*target, error) {
 		return nil, badURL("port %s belongs to another protocol and is closed to http, in browsers too", t.port)
 	}
 	if t.scheme == "http" && !p.httpAllowed(t.host, t.port) {
-		return nil, fault.New("POLICY_SCHEME", "plain http to %s is not allowed", t.host).With(fault.Field(urlField))
+		return nil, fault.New("POLICY_SCHEME", "plain http to %s is not allowed", t.host).
+			With(fault.Field(urlField), fault.Hint("%s", httpHint(t.host, t.port)))
 	}
 	if t.url, err = sendable(u, t.authority()); err != nil {
 		return nil, err
 	}
-	return t, p.checkLiteral(t.host, t.port)
+	return t, p.checkLiteral(t.scheme, t.host, t.port)
 }
 
 // checkLiteral judges hosts that need no resolver: addresses, and the names
 // that RFC 6761 reserves for this machine.
-func (p Policy) checkLiteral(host, port string) error {
+func (p Policy) checkLiteral(scheme, host, port string) error {
+	shown := port
+	if port == defaultPort(scheme) {
+		shown = ""
+	}
 	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
 		if p.AllowPrivate || p.allowed(host, port) != nil {
 			return nil
 		}
-		return refusePrivate(host, "", "this machine (RFC 6761)")
+		return refusePrivate(host, shown, "", "this machine (RFC 6761)")
 	}
 	a, err := netip.ParseAddr(host)
 	if err != nil {
@@ -84,7 +90,7 @@ func (p Policy) checkLiteral(host, port string) error {
 	if p.allowed(host, port) != nil {
 		p.AllowPrivate = true
 	}
-	return p.CheckAddr(a)
+	return p.checkAddr(a, shown)
 }
 
 // allowed finds the entry of the allow list for a canonical host and port.

@@ -78,7 +78,7 @@ func location(h *hop, resp *Response) (*url.URL, error) {
 func (c *Client) redirectTarget(h *hop, to *url.URL) (*target, error) {
 	where := fault.Shorten(to.Scheme+"://"+to.Host, 100)
 	if h.target.scheme == "https" && strings.EqualFold(to.Scheme, "http") {
-		return nil, redirectRefused("%s: from https to http", where)
+		return nil, redirectRefused("%s: from https to http", where).With(fault.Hint(refusedPlace))
 	}
 	t, err := c.policy.target(to)
 	if err != nil {
@@ -93,7 +93,7 @@ func asRedirect(err error) error {
 	if !strings.HasPrefix(string(f.Code), "POLICY_") || f.Code == "POLICY_REDIRECT" {
 		return err
 	}
-	return redirectRefused("%s", f.Message).With(fault.Cause(err))
+	return redirectRefused("%s", f.Message).With(fault.Hint(refusedPlace), fault.Cause(err))
 }
 
 func redirectRefused(format string, args ...any) *fault.Error {

@@ -24,6 +24,7 @@ type hop struct {
 	write  bool
 	target *target
 	limit  time.Duration // of the whole request, for messages
+	most   time.Duration // what the policy would give it at most
 }
 
 // Send sends r and follows redirects, all within r.Timeout. It returns the final
@@ -45,7 +46,7 @@ func (c *Client) Send(ctx context.Context, r *Request) (*Response, error) {
 		c.observe(ctx, refused(r, begin), err)
 		return nil, err
 	}
-	h.limit = limit
+	h.limit, h.most = limit, c.policy.MaxTimeout
 	for {
 		resp, next, err := c.exchange(ctx, tctx, h)
 		if err != nil {
