@@ -3,10 +3,13 @@ package shim
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/big"
 	"slices"
 	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/hyperbolic-gateway/hb-rest/internal/fault"
 )
@@ -30,10 +33,40 @@ func parseArguments(tool *metaTool, raw json.RawMessage) (*arguments, error) {
 		return nil, badArgument("arguments", "arguments of %s must be an object, not %s", tool.name, kindOf(raw)).
 			With(fault.Hint("Send one JSON object. %s", tool.known()))
 	}
-	if err := json.Unmarshal(raw, &a.members); err != nil {
-		return nil, badArgument("arguments", "arguments of %s are not JSON: %v", tool.name, err)
+	if err := a.read(raw); err != nil {
+		return nil, err
 	}
 	return a, a.canonical()
+}
+
+// read splits an object into its members. One that is given twice is refused:
+// the last of them may not be the one that was meant.
+func (a *arguments) read(raw json.RawMessage) error {
+	if err := checkText("arguments", raw); err != nil {
+		return err
+	}
+	dec := jsontext.NewDecoder(bytes.NewReader(raw), jsontext.AllowDuplicateNames(true))
+	_, err := dec.ReadToken()
+	for err == nil && dec.PeekKind() != '}' {
+		var name jsontext.Token
+		if name, err = dec.ReadToken(); err != nil {
+			break
+		}
+		key := name.String() // before the next read, which reuses its bytes
+		var value jsontext.Value
+		if value, err = dec.ReadValue(); err != nil {
+			break
+		}
+		if _, twice := a.members[key]; twice {
+			return badArgument(fault.Shorten(key, 60), "%s is given twice to %s", fault.Shorten(key, 60), a.tool.name).
+				With(fault.Hint("Send each argument once. %s", a.tool.known()))
+		}
+		a.members[key] = json.RawMessage(bytes.Clone(value))
+	}
+	if err != nil {
+		return badArgument("arguments", "arguments of %s are not JSON", a.tool.name).With(fault.Cause(err))
+	}
+	return nil
 }
 
 // canonical renames the other spellings and refuses unknown names. An explicit
@@ -68,13 +101,40 @@ func (a *arguments) canonical() error {
 		return nil
 	}
 	slices.Sort(unknown)
-	err := badArgument(unknown[0], "%s has no argument %s", a.tool.name, strings.Join(quoted(unknown), ", ")).
+	return a.unknown(unknown)
+}
+
+// unknown refuses names that the tool does not have and says what was meant,
+// as far as that can be told.
+func (a *arguments) unknown(names []string) error {
+	err := badArgument(fault.Shorten(names[0], 60), "%s has no argument %s", a.tool.name, strings.Join(quoted(names), ", ")).
 		With(fault.Hint("%s", a.tool.known()))
+	has := func(name string) bool { return slices.Contains(a.tool.args, name) && a.members[name] == nil }
+	switch {
+	case has("wrapper") && (slices.ContainsFunc(names, isDocumentMember) || !slices.Contains(a.tool.args, "args")):
+		return err.With(fault.Hint(`Put the whole document inside wrapper: {"wrapper":{"schemaVersion":1,...}}.`))
+	case has("id"):
+		if i := slices.IndexFunc(names, isCalledID); i >= 0 {
+			return badArgument(names[i], "%s needs id (not %s)", a.tool.name, names[i]).
+				With(fault.Hint("%s wrap_list shows the ids.", a.tool.known()))
+		}
+	}
 	if slices.Contains(a.tool.args, "args") {
 		// The usual slip: the wrapper's own arguments beside id.
-		err.With(fault.Hint("The wrapper's own arguments go inside args: {\"id\":\"...\",\"args\":{%q:...}}. %s", unknown[0], a.tool.known()))
+		err.With(fault.Hint("The wrapper's own arguments go inside args: {\"id\":\"...\",\"args\":{%q:...}}. %s", fault.Shorten(names[0], 60), a.tool.known()))
 	}
 	return err
+}
+
+// isDocumentMember reports whether name is one that only a wrapper document
+// has: name and description may be arguments of any wrapper.
+func isDocumentMember(name string) bool {
+	return slices.Contains([]string{"schemaVersion", "request", "inputSchema", "response", "exposeAsTool"}, name)
+}
+
+// isCalledID reports whether name is what a caller may take for id.
+func isCalledID(name string) bool {
+	return slices.Contains([]string{"name", "wrapper", "wrapper_id", "wrapperId", "wrapper_name", "wrapperName", "tool", "tool_name", "toolName"}, name)
 }
 
 // otherSpelling maps the spellings that the bridge's routes use to those of
@@ -198,4 +258,51 @@ func quoted(names []string) []string {
 		q[i] = fmt.Sprintf("%q", fault.Shorten(n, 60))
 	}
 	return q
+}
+
+// checkText refuses text that no JSON text can hold: half of a surrogate pair,
+// or bytes that are not UTF-8. The daemon would see a call that is not JSON,
+// and its answer could name no argument. root is where raw is.
+func checkText(root string, raw json.RawMessage) error {
+	dec := jsontext.NewDecoder(bytes.NewReader(raw), jsontext.AllowDuplicateNames(true))
+	var err error
+	for err == nil {
+		_, err = dec.ReadToken()
+	}
+	var se *jsontext.SyntacticError
+	if !errors.As(err, &se) || !strings.Contains(se.Err.Error(), "surrogate") && !strings.Contains(se.Err.Error(), "UTF-8") {
+		return nil
+	}
+	field := root
+	inArgs := root != "arguments"
+	for i, name := range slices.Collect(se.JSONPointer.Tokens()) {
+		if i == 0 && root == "arguments" {
+			field, inArgs = name, name == "args"
+			continue
+		}
+		field += step(name)
+	}
+	what := "holds half of a surrogate pair, which is no character"
+	if strings.Contains(se.Err.Error(), "UTF-8") {
+		what = "holds bytes that are not UTF-8"
+	}
+	code := fault.Code("BAD_REQUEST")
+	if inArgs {
+		code = "ARGS_INVALID"
+	}
+	return fault.OneProblem(code, "TYPE", fault.Shorten(field, 200), "%s", what).
+		With(fault.Hint(`Send whole characters: as they are, or \uD83D\uDE00 for one beyond U+FFFF.`))
+}
+
+// step is a member or an element in the path of a field.
+func step(name string) string {
+	if strings.Trim(name, "0123456789") == "" && name != "" {
+		return "[" + name + "]"
+	}
+	for _, r := range name {
+		if r != '_' && r != '-' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z') {
+			return "['" + name + "']"
+		}
+	}
+	return "." + name
 }

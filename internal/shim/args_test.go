@@ -44,6 +44,17 @@ func TestParseArguments(t *testing.T) {
 		{name: "unknown", tool: "wrap_get", in: `{"id":"a","z":1,"b":2}`, err: `wrap_get has no argument "b", "z"`, hint: "Arguments of wrap_get: id (required)."},
 		{name: "unknown and none known", tool: "wrap_reload", in: `{"x":1}`, err: `wrap_reload has no argument "x"`, hint: "wrap_reload takes no arguments."},
 		{name: "flat arguments of a wrapper", tool: "wrap_run", in: `{"id":"a","city":"Oslo"}`, err: `"city"`, hint: `{"id":"...","args":{"city":...}}`},
+		{name: "given twice", tool: "wrap_run", in: `{"id":"a","args":{},"id":"b"}`, err: "id is given twice to wrap_run", hint: "Send each argument once. Arguments of wrap_run: id (required), args, format, max_pages."},
+		{name: "given twice, the same", tool: "wrap_run", in: `{"id":"a","id":"a"}`, err: "id is given twice"},
+		{name: "given twice, spelled otherwise", tool: "wrap_run", in: `{"id":"a","\u0069d":"a"}`, err: "id is given twice"},
+		{name: "given twice, unknown", tool: "wrap_reload", in: `{"x":null,"x":1}`, err: "x is given twice to wrap_reload"},
+		{name: "twice inside is the daemon's to judge", tool: "wrap_run", in: `{"args":{"a":1,"a":2}}`, want: map[string]string{"args": `{"a":1,"a":2}`}},
+		{name: "a document without wrapper", tool: "wrap_create", in: `{"id":"a","name":"A","request":{}}`, err: `wrap_create has no argument "id", "name", "request"`, hint: `Put the whole document inside wrapper: {"wrapper":{"schemaVersion":1,...}}.`},
+		{name: "an id and a name without wrapper", tool: "wrap_create", in: `{"id":"a","name":"A"}`, err: `wrap_create has no argument "id", "name"`, hint: `Put the whole document inside wrapper: {"wrapper":{"schemaVersion":1,...}}.`},
+		{name: "a document to test without wrapper", tool: "wrap_test", in: `{"id":"a","request":{}}`, err: `wrap_test has no argument "request"`, hint: `Put the whole document inside wrapper: {"wrapper":{"schemaVersion":1,...}}.`},
+		{name: "a name as the id", tool: "wrap_run", in: `{"name":"mirror","args":{}}`, err: "wrap_run needs id (not name)", hint: "id (required), args, format, max_pages. wrap_list shows the ids."},
+		{name: "a wrapper as the id", tool: "wrap_delete", in: `{"wrapper":"mirror"}`, err: "wrap_delete needs id (not wrapper)"},
+		{name: "a name beside the id", tool: "wrap_run", in: `{"id":"mirror","name":"x"}`, err: `wrap_run has no argument "name"`, hint: `"args":{"name":...}`},
 		{name: "long name is shortened", tool: "wrap_get", in: `{"` + strings.Repeat("x", 500) + `":1}`, err: "x…"},
 	}
 	for _, tt := range tests {
@@ -120,5 +131,34 @@ func TestTypes(t *testing.T) {
 	}
 	if a.sample() != nil {
 		t.Error("an empty string is a sample")
+	}
+}
+
+// TestUnreadableText: what no JSON text can hold is named where it is, and
+// nothing of the text is quoted.
+func TestUnreadableText(t *testing.T) {
+	tests := []struct{ tool, in, want string }{
+		{"wrap_run", `{"id":"a","args":{"q":"\ud800private"}}`, "ARGS_INVALID: args.q: holds half of a surrogate pair, which is no character"},
+		{"wrap_run", `{"id":"a","args":{"q":"\udc00\ud800"}}`, "ARGS_INVALID: args.q: holds half of a surrogate pair, which is no character"},
+		{"wrap_run", `{"id":"a","args":{"tags":["x",{"a b":"\ud83dX"}]}}`, "ARGS_INVALID: args.tags[1]['a b']: holds half of a surrogate pair, which is no character"},
+		{"wrap_run", `{"id":"a","args":{"o":{"\ud800":1}}}`, "ARGS_INVALID: args.o: holds half of a surrogate pair, which is no character"},
+		{"wrap_run", "{\"id\":\"a\",\"args\":{\"q\":\"\xffprivate\"}}", "ARGS_INVALID: args.q: holds bytes that are not UTF-8"},
+		{"wrap_run", `{"id":"\ud800"}`, "BAD_REQUEST: id: holds half of a surrogate pair, which is no character"},
+		{"wrap_run", `{"\ud800":1}`, "BAD_REQUEST: arguments: holds half of a surrogate pair, which is no character"},
+		{"wrap_create", `{"wrapper":{"name":"\ud800"}}`, "BAD_REQUEST: wrapper.name: holds half of a surrogate pair, which is no character"},
+		{"wrap_derive", `{"sample":[{"a":"\ud800"}]}`, "BAD_REQUEST: sample[0].a: holds half of a surrogate pair, which is no character"},
+	}
+	for _, tt := range tests {
+		_, err := parseArguments(tool(t, tt.tool), json.RawMessage(tt.in))
+		if err == nil || err.Error() != tt.want {
+			t.Errorf("%s: %v, want %s", tt.in, err, tt.want)
+		} else if h := fault.From(err).Hint; h != `Send whole characters: as they are, or \uD83D\uDE00 for one beyond U+FFFF.` {
+			t.Errorf("%s: hint %q", tt.in, h)
+		}
+	}
+	for _, in := range []string{`{"id":"\ud83d\ude00 \uFFFD \\ud800 😀"}`, `{"id":"a","args":{"a":1,"a":"\u0000"}}`} {
+		if _, err := parseArguments(tool(t, "wrap_run"), json.RawMessage(in)); err != nil {
+			t.Errorf("%s: %v", in, err)
+		}
 	}
 }

@@ -75,9 +75,22 @@ func (b *fakeBridge) start(t *testing.T, addr, token string) {
 	}
 }
 
+// stop ends it with every connection, also one that arrives meanwhile and then
+// waits for news.
 func (b *fakeBridge) stop() {
-	b.server.CloseClientConnections()
-	b.server.Close()
+	done := make(chan struct{})
+	go func() {
+		b.server.Close()
+		close(done)
+	}()
+	for {
+		_ = b.server.Config.Close()
+		select {
+		case <-done:
+			return
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
 }
 
 func (b *fakeBridge) ServeHTTP(w http.ResponseWriter, r *http.Request) {

@@ -23,7 +23,7 @@ func (s *Server) list(ctx context.Context, a *arguments) (*answer, error) {
 	n := 100
 	if limit != nil {
 		if n = *limit; n < 1 || n > 1000 {
-			return nil, badArgument("limit", "limit must be a whole number from 1 to 1000, not %d", n)
+			return nil, badArgument("limit", "limit must be a whole number from 1 to 1000, not %d", n).With(fault.Hint("Use 1 to 1000."))
 		}
 	}
 	m, err := s.manifest(ctx)

@@ -231,6 +231,9 @@ func (s *Server) generatedHandler(t *generatedTool) mcp.ToolHandler {
 			return nil, badArgument("arguments", "arguments of %s must be an object, not %s", name, kindOf(raw)).
 				With(fault.Hint("Send one JSON object with the arguments by name."))
 		}
+		if err := checkText("args", raw); err != nil {
+			return nil, err
+		}
 		r, err := s.client.Run(ctx, &api.RunRequest{ID: t.id, Args: raw, Format: api.FormatMarkdown})
 		if err != nil {
 			return nil, err

@@ -89,24 +89,41 @@ func presentError(e *fault.Error) string {
 	if e.Status != 0 {
 		fmt.Fprintf(&b, " (status %d)", e.Status)
 	}
-	fmt.Fprintf(&b, ": %s\n", withoutDetails(e))
-	if e.Field != "" && len(e.Details) == 0 && !strings.Contains(e.Message, e.Field) {
+	message, details := withoutDetails(e), e.Details
+	if one, ok := onlyProblem(e); ok {
+		message, details = one, nil
+		if d := e.Details[0].Hint; !strings.Contains(e.Hint, d) {
+			message += inBrackets(d)
+		}
+	}
+	fmt.Fprintf(&b, ": %s\n", message)
+	if e.Field != "" && len(e.Details) == 0 && !strings.Contains(message, e.Field) {
 		fmt.Fprintf(&b, "Field: %s\n", e.Field)
 	}
 	if e.Hint != "" {
 		fmt.Fprintf(&b, "Hint: %s\n", e.Hint)
 	}
 	b.WriteString("Retryable: " + retryable(e.Retryable, e.RetryAfter))
-	for _, d := range e.Details {
-		if len(e.Details) == 1 && d.Hint == "" && strings.Contains(e.Message, d.Message) && strings.Contains(e.Message, d.Field) {
-			break // the message has said it all
-		}
+	for _, d := range details {
 		fmt.Fprintf(&b, "\n- %s: %s", d.Field, d.Message)
 		if d.Hint != "" {
 			fmt.Fprintf(&b, " (%s)", d.Hint)
 		}
 	}
 	return b.String()
+}
+
+// onlyProblem is the message of an error whose one detail says what the
+// message says, in full: the message may be cut.
+func onlyProblem(e *fault.Error) (string, bool) {
+	if len(e.Details) != 1 {
+		return "", false
+	}
+	d := e.Details[0]
+	if whole := d.Field + ": " + d.Message; strings.HasPrefix(whole, strings.TrimSuffix(e.Message, "…")) {
+		return whole, true
+	}
+	return e.Message, strings.Contains(e.Message, d.Message) && strings.Contains(e.Message, d.Field)
 }
 
 // withoutDetails is the message up to where it starts to repeat the details,

@@ -52,6 +52,24 @@ func TestPresentError(t *testing.T) {
 			fault.OneProblem("ARGS_INVALID", "REQUIRED", "args.city", "is required").With(fault.Hint("Fix it.")),
 			"ARGS_INVALID: args.city: is required\nHint: Fix it.\nRetryable: no",
 		},
+		"one detail with a hint of its own": {
+			&fault.Error{Code: "WRAPPER_INVALID", Message: `request.method: unknown method "FETCH"`, Field: "request.method", Hint: "Fix it.", Details: []fault.Detail{
+				{Field: "request.method", Message: `unknown method "FETCH"`, Hint: "use GET or POST"},
+			}},
+			"WRAPPER_INVALID: request.method: unknown method \"FETCH\" (use GET or POST)\nHint: Fix it.\nRetryable: no",
+		},
+		"one detail with the hint of the whole": {
+			&fault.Error{Code: "X", Message: "a: is odd", Hint: "Fix it.", Details: []fault.Detail{{Field: "a", Message: "is odd", Hint: "Fix it."}}},
+			"X: a: is odd\nHint: Fix it.\nRetryable: no",
+		},
+		"one detail that the message cuts": {
+			&fault.Error{Code: "X", Message: "a: is very o…", Details: []fault.Detail{{Field: "a", Message: "is very odd"}}},
+			"X: a: is very odd\nRetryable: no",
+		},
+		"one detail that the message does not say": {
+			&fault.Error{Code: "X", Message: "the recipe cannot be used", Details: []fault.Detail{{Field: "a", Message: "is odd", Hint: "even it"}}},
+			"X: the recipe cannot be used\nRetryable: no\n- a: is odd (even it)",
+		},
 	}
 	for name, tt := range tests {
 		if d := cmp.Diff(tt.want, presentError(tt.e)); d != "" {

@@ -71,6 +71,7 @@ func New(o Options) *Server {
 		s.mcp.AddReceivingMiddleware(s.following)
 		s.mcp.AddSendingMiddleware(s.telling)
 	}
+	s.mcp.AddReceivingMiddleware(namingTools)
 	s.mcp.AddReceivingMiddleware(s.recoverPanics) // last, so that it is around the others
 	return s
 }
@@ -163,6 +164,25 @@ func (s *Server) newSkew() string {
 	}
 	s.skew = skew
 	return skew
+}
+
+// namingTools says in the answer to a call of a tool that is not there which
+// tools are. It stays a protocol error, as clients expect of it.
+func namingTools(next mcp.MethodHandler) mcp.MethodHandler {
+	var names []string
+	for _, t := range metaTools() {
+		names = append(names, t.name)
+	}
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		res, err := next(ctx, method, req)
+		p, isCall := req.GetParams().(*mcp.CallToolParamsRaw)
+		if e := (*jsonrpc.Error)(nil); isCall && errors.As(err, &e) && e.Code == jsonrpc.CodeInvalidParams && strings.HasPrefix(e.Message, "unknown tool") {
+			return nil, &jsonrpc.Error{Code: e.Code, Message: fmt.Sprintf(
+				"unknown tool %q; there are %s, and those of wrappers (tools/list); wrap_run calls every wrapper by its id",
+				fault.Shorten(p.Name, 60), strings.Join(names, ", "))}
+		}
+		return res, err
+	}
 }
 
 // recoverPanics turns a panic in the handling of one message into an answer to

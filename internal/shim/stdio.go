@@ -129,13 +129,13 @@ func (c *lineConn) drain(ctx context.Context) {
 // Write sends one message as one line. An answer that is too long for clients
 // to read becomes an error with the same id.
 func (c *lineConn) Write(_ context.Context, m jsonrpc.Message) error {
-	line, err := jsonrpc.EncodeMessage(m)
+	line, err := encode(m)
 	if err != nil {
 		return fmt.Errorf("encoding a message: %w", err)
 	}
 	resp, isResponse := m.(*jsonrpc.Response)
 	if len(line) >= maxFrame && isResponse {
-		line, err = jsonrpc.EncodeMessage(&jsonrpc.Response{ID: resp.ID, Error: &jsonrpc.Error{
+		line, err = encode(&jsonrpc.Response{ID: resp.ID, Error: &jsonrpc.Error{
 			Code: jsonrpc.CodeInternalError, Message: "the answer is over the 16 MiB that a line may have",
 		}})
 		if err != nil {
@@ -218,7 +218,7 @@ func readLine(r *bufio.Reader) ([]byte, error) {
 // protocol versions that had them. What is not a message is answered here.
 func (c *lineConn) decode(line []byte, err error) []jsonrpc.Message {
 	if errors.Is(err, errLongLine) {
-		c.refuse(jsonrpc.CodeInvalidRequest, "a message over 16 MiB was not read")
+		c.refuse(nil, jsonrpc.CodeInvalidRequest, "a message over 16 MiB was not read")
 		return nil
 	}
 	line = bytes.TrimSpace(bytes.TrimPrefix(line, []byte("\xef\xbb\xbf")))
@@ -227,15 +227,23 @@ func (c *lineConn) decode(line []byte, err error) []jsonrpc.Message {
 	}
 	parts, err := splitBatch(line)
 	if err != nil {
-		c.refuse(jsonrpc.CodeParseError, "not JSON: "+err.Error())
+		c.refuse(nil, jsonrpc.CodeParseError, "not JSON: "+err.Error())
 		return nil
 	}
 	var msgs []jsonrpc.Message
 	for _, p := range parts {
+		e := look(p)
+		if e.deep {
+			c.refuse(e.id, jsonrpc.CodeInvalidRequest, fmt.Sprintf("a message nested over %d levels deep was not read", maxNesting))
+			continue
+		}
 		m, err := jsonrpc.DecodeMessage(p)
 		if err != nil {
-			c.refuse(jsonrpc.CodeInvalidRequest, "not a JSON-RPC 2.0 message: "+err.Error())
+			c.refuse(e.id, jsonrpc.CodeInvalidRequest, "not a JSON-RPC 2.0 message: "+err.Error())
 			continue
+		}
+		if r, ok := m.(*jsonrpc.Request); ok {
+			keepID(r, e.id)
 		}
 		msgs = append(msgs, m)
 	}
@@ -244,7 +252,8 @@ func (c *lineConn) decode(line []byte, err error) []jsonrpc.Message {
 
 func splitBatch(line []byte) ([]json.RawMessage, error) {
 	if line[0] != '[' {
-		if !json.Valid(line) {
+		// What is very deep is not JSON to Valid, and refused with its id later.
+		if !look(line).deep && !json.Valid(line) {
 			return nil, errors.New("syntax error")
 		}
 		return []json.RawMessage{line}, nil
@@ -256,13 +265,14 @@ func splitBatch(line []byte) ([]json.RawMessage, error) {
 	return parts, nil
 }
 
-// refuse answers a line that has no usable id; the protocol wants id null.
-func (c *lineConn) refuse(code int, message string) {
-	line, _ := json.Marshal(struct { // cannot fail: two plain fields
-		Version string    `json:"jsonrpc"`
-		ID      *struct{} `json:"id"`
-		Error   any       `json:"error"`
-	}{"2.0", nil, struct {
+// refuse answers a line that is no message; the protocol wants id null where
+// there is none.
+func (c *lineConn) refuse(id json.RawMessage, code int, message string) {
+	line, _ := json.Marshal(struct { // cannot fail: an id is valid, the others are plain fields
+		Version string          `json:"jsonrpc"`
+		ID      json.RawMessage `json:"id"`
+		Error   any             `json:"error"`
+	}{"2.0", id, struct {
 		Code    int    `json:"code"`
 		Message string `json:"message"`
 	}{code, message}})
