@@ -157,12 +157,12 @@ func (e *Edit) merge(in string, v recipe.Value) (note string) {
 func (w *Walker) link(p Page) step {
 	text, note := w.nextText(p)
 	switch {
-	case note != "":
-		return step{reason: StopBadNext, more: true, note: note}
-	case text == "":
+	case text == "" && note == "":
 		return step{reason: StopEnd}
 	case w.complete():
 		return step{reason: StopTotal}
+	case note != "":
+		return step{reason: StopBadNext, more: true, note: note}
 	}
 	w.saw(p.URL) // after redirects
 	u, reason, note := w.resolve(p.URL, text)

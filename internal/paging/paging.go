@@ -170,18 +170,16 @@ func proceed(e Edit) step { return step{edit: e, more: true} }
 
 // step decides on what the API says alone, without the caps.
 func (w *Walker) step(p Page) step {
-	if !w.plan.Paged() || p.Single {
-		return step{reason: StopEnd}
-	}
 	if more, known := w.flag(p); known && !more {
 		return step{reason: StopHasMore}
 	}
-	switch w.plan.Type {
-	case "offset":
+	switch {
+	case p.Single:
+	case w.plan.Type == "offset":
 		return w.offset(p)
-	case "cursor":
+	case w.plan.Type == "cursor":
 		return w.cursor(p)
-	case "link":
+	case w.plan.Type == "link":
 		return w.link(p)
 	}
 	return step{reason: StopEnd}
