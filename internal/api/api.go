@@ -241,7 +241,8 @@ type Plan struct {
 	Secret  string          `json:"secret,omitempty"` // name of the credential that would be attached
 	// Mutating says whether the call counts as a write.
 	Mutating bool      `json:"mutating"`
-	Refused  []Refusal `json:"refused,omitempty"` // what would stop a real call now
+	MaxPages int       `json:"maxPages,omitempty"` // requests that the recipe's pagination may send; Request is the first
+	Refused  []Refusal `json:"refused,omitempty"`  // what would stop a real call now
 	Warnings []Warning `json:"warnings,omitempty"`
 }
 

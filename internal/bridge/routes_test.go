@@ -470,7 +470,7 @@ func TestErrorBody(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := `{"ok":false,"code":"WRAPPER_NOT_FOUND","status":null,"field":null,"retryable":false,"hint":"wrap_list or `+"`hbrestd wrapper list`"+` shows the saved ids.","message":"no wrapper \"x\"","details":[]}`
+	want := `{"ok":false,"code":"WRAPPER_NOT_FOUND","status":null,"field":null,"retryable":false,"hint":"wrap_list or ` + "`hbrestd wrapper list`" + ` shows the saved ids.","message":"no wrapper \"x\"","details":[]}`
 	if string(got) != want {
 		t.Errorf("\n got %s\nwant %s", got, want)
 	}

@@ -38,7 +38,7 @@ func (d *Daemon) Test(ctx context.Context, r *api.TestRequest) (*api.TestResult,
 		res.Warnings = append(warnings, res.Warnings...)
 		return &api.TestResult{Run: res}, nil
 	case r.DryRun == nil || *r.DryRun:
-		plan, err := d.plan(w, r.Args)
+		plan, err := d.plan(w, r.Args, r.MaxPages)
 		if err != nil {
 			return nil, err
 		}
@@ -84,7 +84,7 @@ func (d *Daemon) live(ctx context.Context, w *wrapper.Wrapper, args []byte, maxP
 	if err != nil {
 		return nil, d.failed(w, err)
 	}
-	if kind == "run" {
+	if kind == "run" && out.Complete() {
 		d.store.MarkVerified(w.ID, d.now())
 	}
 	res := result(w, out.Result, format)
@@ -93,6 +93,9 @@ func (d *Daemon) live(ctx context.Context, w *wrapper.Wrapper, args []byte, maxP
 	res.Request, res.Warnings = &req, warningsOf(out.Warnings)
 	if p := out.Paging; p != nil {
 		res.Paging = &api.Paging{Pages: p.Pages, Cap: p.Cap, Items: p.Items, Total: p.Total, More: p.More, Stopped: p.Stopped}
+		if f := p.Error; f != nil {
+			res.Paging.Error = &api.Short{Code: string(f.Code), Status: f.Status, Retryable: f.Retryable, Message: f.Message}
+		}
 	}
 	if w.Response != nil && w.Response.Index == "cortex" {
 		res.Indexed = &api.Indexed{Error: &api.Short{Code: "CORTEX_UNAVAILABLE", Retryable: true, Message: "this version of hbrestd has no local index yet"}}
@@ -148,15 +151,19 @@ func sampleText(raw json.RawMessage) ([]byte, error) {
 	return []byte(s), nil
 }
 
-func (d *Daemon) plan(w *wrapper.Wrapper, args []byte) (*api.Plan, error) {
-	p, err := d.state.Load().exec.Preview(w, args)
+func (d *Daemon) plan(w *wrapper.Wrapper, args []byte, maxPages *int) (*api.Plan, error) {
+	n := 0
+	if maxPages != nil {
+		n = *maxPages
+	}
+	p, err := d.state.Load().exec.Preview(w, args, n)
 	if err != nil {
 		return nil, d.failed(w, err)
 	}
 	plan := &api.Plan{
 		OK: true, DryRun: true, Wrapper: api.WrapperRef{ID: w.ID, Name: w.Name},
 		Args: recipe.Encode(p.Call.Args), Request: request(p.Call), Secret: p.Call.Auth,
-		Mutating: p.Call.Mutating(), Warnings: warningsOf(p.Call.Warnings),
+		Mutating: p.Call.Mutating(), MaxPages: p.Pages, Warnings: warningsOf(p.Call.Warnings),
 	}
 	if f := p.Refused; f != nil {
 		plan.Refused = []api.Refusal{{Code: string(f.Code), Field: f.Field, Message: f.Message, Hint: f.Hint}}

@@ -8,7 +8,6 @@
 package executor
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"net/url"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/hyperbolic-gateway/hb-rest/internal/fault"
 	"github.com/hyperbolic-gateway/hb-rest/internal/outbound"
+	"github.com/hyperbolic-gateway/hb-rest/internal/paging"
 	"github.com/hyperbolic-gateway/hb-rest/internal/wrapper"
 	"github.com/hyperbolic-gateway/hb-rest/pkg/recipe"
 )
@@ -42,14 +42,6 @@ type Options struct {
 	Kind     string // for the audit trail: run (the default) or test
 }
 
-// Paging is the account of a paginated recipe's run.
-type Paging struct {
-	Pages, Cap, Items int
-	Total             *int64
-	More              bool
-	Stopped           string
-}
-
 // An Outcome is a call that worked.
 type Outcome struct {
 	Status   int
@@ -57,7 +49,7 @@ type Outcome struct {
 	Call     *wrapper.Call
 	URL      *url.URL // of the answer, after redirects
 	Result   *recipe.Result
-	Paging   *Paging // nil unless the recipe has pagination
+	Paging   *paging.Report // nil unless the recipe has pagination
 	Warnings []recipe.Problem
 }
 
@@ -109,56 +101,50 @@ func (e *Executor) send(ctx context.Context, w *wrapper.Wrapper, call *wrapper.C
 	if err := e.refuse(call); err != nil {
 		return nil, err
 	}
-	req := outbound.NewRequest(call.Method, call.URL, call.Body)
-	for _, h := range call.Header {
-		req.Header.Add(h.Name, h.Value)
-	}
-	req.Timeout = call.Timeout
-	req.Mutating = call.Mutating()
-	req.Durable = req.Mutating
-	req.Tag = outbound.Tag{Kind: cmp.Or(o.Kind, "run"), Wrapper: w.ID, Call: o.Call}
-	resp, err := e.c.Send(ctx, req)
-	if err != nil {
-		return nil, err
-	}
-	if f := statusFault(call, resp, e.c.Now()); f != nil {
-		return nil, f
-	}
-	out := &Outcome{Status: resp.Status, Call: call, URL: resp.URL, Warnings: call.Warnings}
 	rec := w.Response
 	if rec == nil {
 		rec = recipe.Plain()
 	}
-	opt := recipe.RenderOptions{Name: w.Name}
-	if isEmptySuccess(call, resp, w.Response != nil) {
-		out.Result = noContent(rec, opt, resp.Status)
-		return out, nil
-	}
-	page, f := ReadPage(rec, resp)
-	if f != nil {
-		return nil, f
-	}
-	if f := reportedFault(rec, page, resp.Status); f != nil {
-		return nil, f
-	}
-	out.Result = rec.Render([]*recipe.Page{page}, opt)
+	var first *leaf
+	var pages []*recipe.Page
+	var report *paging.Report
+	var err error
 	if rec.Pagination.Paged() {
-		out.Paging = &Paging{Pages: 1, Cap: pageCap(rec, o.MaxPages), Items: page.Items(), More: true, Stopped: "page_cap"}
-		out.Warnings = append(out.Warnings, recipe.Problem{
-			Field: "response.pagination", Code: "NOT_SUPPORTED",
-			Message: "this version reads only the first page; the rest of the list is not shown",
-		})
+		first, pages, report, err = e.walk(ctx, w, rec, call, o)
+	} else if first, err = e.fetch(ctx, w, rec, call, o, 1); err == nil && first.page != nil {
+		pages = []*recipe.Page{first.page}
 	}
+	if err != nil {
+		return nil, err
+	}
+	out := &Outcome{Status: first.resp.Status, Call: call, URL: first.resp.URL, Warnings: call.Warnings, Paging: report}
+	opt := recipe.RenderOptions{Name: w.Name}
+	if len(pages) == 0 {
+		out.Result = noContent(rec, opt, first.resp.Status)
+	} else {
+		out.Result = rec.Render(pages, opt)
+	}
+	out.account()
 	return out, nil
 }
 
-// pageCap is how many pages the caller, or else the recipe, asks for.
-func pageCap(rec *recipe.Recipe, maxPages int) int {
-	if maxPages > 0 {
-		return maxPages
+// account carries what the walk found into the result: a walk that failed on
+// the way is a truncated result.
+func (o *Outcome) account() {
+	if o.Paging == nil {
+		return
 	}
-	return rec.Pagination.MaxPages
+	switch o.Paging.Stopped {
+	case paging.StopDeadline, paging.StopPolicy, paging.StopError:
+		o.Result.Meta.Truncated = true
+	}
+	if o.Paging.Note != "" {
+		o.Warnings = append(o.Warnings, recipe.Problem{Field: "response.pagination", Code: "PAGING_NEXT", Message: o.Paging.Note})
+	}
 }
+
+// Complete reports whether the API answered every request of the call.
+func (o *Outcome) Complete() bool { return o.Paging == nil || o.Paging.Error == nil }
 
 // isEmptySuccess tells an answer without content from one whose content is
 // missing. 204, 205 and HEAD have none by definition. A write, or a wrapper
@@ -200,16 +186,25 @@ func Sample(w *wrapper.Wrapper, sample []byte) (*recipe.Result, error) {
 type Plan struct {
 	Call    *wrapper.Call
 	Refused *fault.Error // what would stop a real call before the network; nil: nothing
+	Pages   int          // requests that a paginated recipe may send; 0: it has no pagination
 }
 
-// Preview builds the request and says what would refuse it; nothing is sent,
+// Preview builds the request, of a paginated recipe the first one, and says what would refuse it; nothing is sent,
 // no name is resolved. Its error is ARGS_INVALID or another fault of building.
-func (e *Executor) Preview(w *wrapper.Wrapper, args []byte) (*Plan, error) {
+func (e *Executor) Preview(w *wrapper.Wrapper, args []byte, maxPages int) (*Plan, error) {
 	call, err := w.Build(args)
 	if err != nil {
 		return nil, err
 	}
-	return &Plan{Call: call, Refused: e.refuse(call)}, nil
+	p := &Plan{Call: call, Refused: e.refuse(call)}
+	if w.Response != nil && w.Response.Pagination.Paged() {
+		walker := paging.New(w.Response.Pagination, call.URL, maxPages, w.Response.Limits.MaxItems)
+		if p.Call, err = edited(call, walker.First()); err != nil {
+			return nil, err
+		}
+		p.Pages = walker.Report().Cap
+	}
+	return p, nil
 }
 
 // deadline renames what the call's own deadline or the caller's departure

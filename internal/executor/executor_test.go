@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -339,7 +340,7 @@ func TestNothingIsSent(t *testing.T) {
 	if _, err := refusing.Run(context.Background(), needs, executor.Options{}); !fault.Is(err, "ARGS_INVALID") {
 		t.Errorf("arguments: %v", err)
 	}
-	plan, err := e.Preview(withAuth, nil)
+	plan, err := e.Preview(withAuth, nil, 0)
 	if err != nil || plan.Refused == nil || plan.Refused.Code != "SECRET_NOT_FOUND" {
 		t.Errorf("dry run: %+v %v", plan, err)
 	}
@@ -406,19 +407,142 @@ func TestSample(t *testing.T) {
 	}
 }
 
-// Until paging is built, a paginated recipe answers page one and says so.
-func TestPaginatedRecipeAnswersPageOne(t *testing.T) {
-	e, sent := answering(200, nil, `{"items":[{"id":1},{"id":2}],"next":"abc"}`)
-	w := parse(t, `{"schemaVersion":1,"id":"p","name":"P","request":{"method":"GET","url":"https://api.example.com/"},
-	 "response":{"schemaVersion":1,"select":"$.items","mode":"table","fields":{"ID":"id"},"pagination":{"type":"cursor","next":"next","cursorParam":"cursor"}}}`)
+// pagesOf makes an executor whose upstream gives these answers in turn.
+func pagesOf(bodies ...any) (*executor.Executor, *[]*outbound.Request) {
+	var sent []*outbound.Request
+	return executor.New(executor.Config{
+		Send: func(_ context.Context, r *outbound.Request) (*outbound.Response, error) {
+			sent = append(sent, r)
+			switch b := bodies[min(len(sent), len(bodies))-1].(type) {
+			case error:
+				return nil, b
+			case int:
+				return &outbound.Response{Status: b, Header: http.Header{}, URL: r.URL}, nil
+			default:
+				return &outbound.Response{Status: 200, Header: http.Header{}, Body: []byte(b.(string)), URL: r.URL}, nil
+			}
+		},
+		Check: func(*url.URL) error { return nil },
+		Now:   func() time.Time { return noon },
+	}), &sent
+}
+
+func urls(sent []*outbound.Request) (out []string) {
+	for _, r := range sent {
+		out = append(out, r.Method+" "+r.URL.String()+" "+string(r.Body))
+	}
+	return out
+}
+
+const cursorDoc = `{"schemaVersion":1,"id":"p","name":"P","request":{"method":"GET","url":"https://api.example.com/items?x=%2F","query":{"status":"open"}},
+ "response":{"schemaVersion":1,"select":"$.items","mode":"table","fields":{"ID":"id"},"pagination":{"type":"cursor","next":"next","cursorParam":"cursor"}}}`
+
+// All pages, the wrapper's own parameters on each, one render, one row of the
+// audit trail for each.
+func TestPagesAreMerged(t *testing.T) {
+	e, sent := pagesOf(`{"items":[{"id":1},{"id":2}],"next":"b"}`, `{"items":[],"next":"c d"}`, `{"items":[{"id":9007199254740993}],"next":null}`)
+	out, err := e.Run(context.Background(), parse(t, cursorDoc), executor.Options{Call: "abc"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff([]string{
+		"GET https://api.example.com/items?x=%2F&status=open ",
+		"GET https://api.example.com/items?x=%2F&status=open&cursor=b ",
+		"GET https://api.example.com/items?x=%2F&status=open&cursor=c%20d ",
+	}, urls(*sent)); d != "" {
+		t.Error(d)
+	}
+	if d := cmp.Diff("## P\n\n| ID |\n| --- |\n| 1 |\n| 2 |\n| 9007199254740993 |", out.Result.Markdown); d != "" {
+		t.Error(d)
+	}
+	if p := out.Paging; p.Pages != 3 || p.Cap != 10 || p.Items != 3 || p.More || p.Stopped != "end" || !out.Complete() || out.Result.Meta.Truncated {
+		t.Errorf("%+v", p)
+	}
+	var calls []string
+	for _, r := range *sent {
+		calls = append(calls, r.Tag.Call)
+	}
+	if d := cmp.Diff([]string{"abc", "abc-p2", "abc-p3"}, calls); d != "" {
+		t.Error(d)
+	}
+}
+
+// The first page's failure is the run's; a later one keeps what was read.
+func TestFailureOfAPage(t *testing.T) {
+	e, _ := pagesOf(500)
+	if _, err := e.Run(context.Background(), parse(t, cursorDoc), executor.Options{}); !fault.Is(err, "UPSTREAM_SERVER_ERROR") {
+		t.Errorf("first page: %v", err)
+	}
+	for name, c := range map[string]struct {
+		second        any
+		stopped, code string
+	}{
+		"status":  {503, "error", "UPSTREAM_UNAVAILABLE"},
+		"policy":  {fault.New("POLICY_PRIVATE_ADDRESS", "x"), "policy", "POLICY_PRIVATE_ADDRESS"},
+		"no JSON": {"<html>", "error", "RESPONSE_NOT_JSON"},
+	} {
+		e, _ := pagesOf(`{"items":[{"id":1}],"next":"b"}`, c.second)
+		out, err := e.Run(context.Background(), parse(t, cursorDoc), executor.Options{})
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		p := out.Paging
+		if p.Pages != 1 || p.Stopped != c.stopped || p.Error == nil || string(p.Error.Code) != c.code || !out.Result.Meta.Truncated || out.Complete() || len(out.Result.Records) != 1 {
+			t.Errorf("%s: %+v %+v", name, p, out.Result.Meta)
+		}
+	}
+}
+
+func TestPageCap(t *testing.T) {
+	for _, c := range []struct{ asked, pages int }{{0, 10}, {1, 1}, {3, 3}, {25, 25}} {
+		bodies := make([]any, 30)
+		for i := range bodies {
+			bodies[i] = `{"items":[{"id":` + strconv.Itoa(i) + `}],"next":"c` + strconv.Itoa(i) + `"}`
+		}
+		e, sent := pagesOf(bodies...)
+		out, err := e.Run(context.Background(), parse(t, cursorDoc), executor.Options{MaxPages: c.asked})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(*sent) != c.pages || out.Paging.Cap != c.pages || out.Paging.Stopped != "page_cap" || !out.Paging.More {
+			t.Errorf("max_pages %d: %d requests, %+v", c.asked, len(*sent), out.Paging)
+		}
+	}
+}
+
+// A cursor that belongs into the body is put there; everything else of the
+// body keeps its bytes' order and digits.
+func TestCursorInTheBody(t *testing.T) {
+	w := parse(t, `{"schemaVersion":1,"id":"p","name":"P","request":{"method":"POST","url":"https://api.example.com/query","body":{"z":30.00,"a":{"limit":1}}},
+	 "response":{"schemaVersion":1,"select":"$.results","mode":"table","fields":{"ID":"id"},"pagination":{"type":"cursor","next":"next_cursor","hasMore":"has_more","cursorParam":"a.start","in":"body"}}}`)
+	e, sent := pagesOf(`{"results":[{"id":1}],"has_more":true,"next_cursor":9007199254740993}`, `{"results":[{"id":2}],"has_more":false,"next_cursor":null}`)
 	out, err := e.Run(context.Background(), w, executor.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff(&executor.Paging{Pages: 1, Cap: 10, Items: 2, More: true, Stopped: "page_cap"}, out.Paging); d != "" {
+	if d := cmp.Diff([]string{
+		`POST https://api.example.com/query {"z":30.00,"a":{"limit":1}}`,
+		`POST https://api.example.com/query {"z":30.00,"a":{"limit":1,"start":9007199254740993}}`,
+	}, urls(*sent)); d != "" {
 		t.Error(d)
 	}
-	if len(*sent) != 1 || len(out.Warnings) != 1 {
-		t.Errorf("%d requests, warnings %v", len(*sent), out.Warnings)
+	if out.Paging.Stopped != "has_more" || out.Paging.More {
+		t.Errorf("%+v", out.Paging)
+	}
+}
+
+// A dry run shows the first request with the page's own parameters.
+func TestPreviewOfPages(t *testing.T) {
+	w := parse(t, `{"schemaVersion":1,"id":"p","name":"P","request":{"method":"GET","url":"https://api.example.com/items"},
+	 "response":{"schemaVersion":1,"select":"$.items","mode":"table","fields":{"ID":"id"},"pagination":{"type":"offset","offsetParam":"skip","limitParam":"limit","pageSize":20,"total":"total"}}}`)
+	e, sent := pagesOf("")
+	p, err := e.Preview(w, nil, 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := p.Call.URL.String()
+	if p.Pages != 4 || !strings.Contains(got, "limit=20") || len(*sent) != 0 {
+		t.Errorf("%s, %d pages, %d sent", got, p.Pages, len(*sent))
 	}
 }

@@ -1,0 +1,166 @@
+package executor
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/hyperbolic-gateway/hb-rest/internal/fault"
+	"github.com/hyperbolic-gateway/hb-rest/internal/outbound"
+	"github.com/hyperbolic-gateway/hb-rest/internal/paging"
+	"github.com/hyperbolic-gateway/hb-rest/internal/wrapper"
+	"github.com/hyperbolic-gateway/hb-rest/pkg/recipe"
+)
+
+// A leaf is one answer that worked.
+type leaf struct {
+	resp *outbound.Response
+	page *recipe.Page // nil: a success without content
+}
+
+// fetch sends one request and reads its answer.
+func (e *Executor) fetch(ctx context.Context, w *wrapper.Wrapper, rec *recipe.Recipe, call *wrapper.Call, o Options, n int) (*leaf, error) {
+	req := outbound.NewRequest(call.Method, call.URL, call.Body)
+	for _, h := range call.Header {
+		req.Header.Add(h.Name, h.Value)
+	}
+	req.Timeout = call.Timeout
+	req.Mutating = call.Mutating()
+	req.Durable = req.Mutating
+	req.Tag = outbound.Tag{Kind: cmp.Or(o.Kind, "run"), Wrapper: w.ID, Call: o.Call}
+	if n > 1 && o.Call != "" { // a row of its own for each page
+		req.Tag.Call += "-p" + strconv.Itoa(n)
+	}
+	resp, err := e.c.Send(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	if f := statusFault(call, resp, e.c.Now()); f != nil {
+		return nil, f
+	}
+	if isEmptySuccess(call, resp, w.Response != nil) {
+		return &leaf{resp: resp}, nil
+	}
+	page, f := ReadPage(rec, resp)
+	if f != nil {
+		return nil, f
+	}
+	if f := reportedFault(rec, page, resp.Status); f != nil {
+		return nil, f
+	}
+	return &leaf{resp: resp, page: page}, nil
+}
+
+// walk follows a recipe's pages. The first page's failure is the run's; a
+// later one ends the walk with what was read. Each page is a request like any
+// other, with the same checks and an audit row of its own.
+func (e *Executor) walk(ctx context.Context, w *wrapper.Wrapper, rec *recipe.Recipe, call *wrapper.Call, o Options) (*leaf, []*recipe.Page, *paging.Report, error) {
+	walker := paging.New(rec.Pagination, call.URL, o.MaxPages, rec.Limits.MaxItems)
+	edit := walker.First()
+	var first *leaf
+	var pages []*recipe.Page
+	for n := 1; ; n++ {
+		l, err := e.fetchEdited(ctx, w, rec, call, edit, o, n)
+		if err != nil && first == nil {
+			return nil, nil, nil, err
+		}
+		if err != nil {
+			if errors.Is(ctx.Err(), context.Canceled) {
+				return nil, nil, nil, err // nobody is there to read what was kept
+			}
+			walker.Stop(stopReason(ctx, call, err))
+			break
+		}
+		if first == nil {
+			first = l
+		}
+		var more bool
+		edit, more = walker.Next(seen(l))
+		if l.page != nil && !walker.Report().Repeat {
+			pages = append(pages, l.page)
+		}
+		if !more {
+			break
+		}
+	}
+	report := walker.Report()
+	return first, pages, &report, nil
+}
+
+func seen(l *leaf) paging.Page {
+	p := paging.Page{URL: l.resp.URL, Header: l.resp.Header, Body: l.resp.Body}
+	if l.page != nil {
+		p.Lookup, p.Items, p.Single = l.page.Lookup, l.page.Items(), !l.page.IsList() && l.page.Items() == 1
+	}
+	return p
+}
+
+// stopReason names why a later page could not be read.
+func stopReason(ctx context.Context, call *wrapper.Call, err error) (string, *fault.Error) {
+	f := deadline(ctx, call, err)
+	switch {
+	case f.Code == "CALL_DEADLINE":
+		return paging.StopDeadline, f
+	case strings.HasPrefix(string(f.Code), "POLICY_"):
+		return paging.StopPolicy, f
+	}
+	return paging.StopError, f
+}
+
+func (e *Executor) fetchEdited(ctx context.Context, w *wrapper.Wrapper, rec *recipe.Recipe, call *wrapper.Call, edit paging.Edit, o Options, n int) (*leaf, error) {
+	c, err := edited(call, edit)
+	if err != nil {
+		return nil, err
+	}
+	if err := e.c.Check(c.URL); err != nil {
+		return nil, err
+	}
+	return e.fetch(ctx, w, rec, c, o, n)
+}
+
+// edited is the call with a page's changes. A body that no page touches keeps
+// its bytes.
+func edited(call *wrapper.Call, edit paging.Edit) (*wrapper.Call, error) {
+	c := *call
+	c.Header = append([]wrapper.Header(nil), call.Header...)
+	set := func(name, value string) { c.Header = setHeader(c.Header, name, value) }
+	var body recipe.Value
+	if len(edit.Body) > 0 && call.Body != nil {
+		var err error
+		if body, err = recipe.Decode(call.Body, recipe.DecodeLimits{}); err != nil {
+			return nil, err
+		}
+	}
+	var err error
+	var u *url.URL
+	if u, body, err = edit.Apply(call.URL, set, body); err != nil {
+		return nil, err
+	}
+	c.URL = u
+	if len(edit.Body) > 0 {
+		c.Body = recipe.Encode(body)
+		if !hasHeader(c.Header, "Content-Type") {
+			set("Content-Type", "application/json")
+		}
+	}
+	return &c, nil
+}
+
+func hasHeader(hs []wrapper.Header, name string) bool {
+	return slices.ContainsFunc(hs, func(h wrapper.Header) bool { return strings.EqualFold(h.Name, name) })
+}
+
+// setHeader replaces a header in place, or adds it.
+func setHeader(hs []wrapper.Header, name, value string) []wrapper.Header {
+	for i := range hs {
+		if strings.EqualFold(hs[i].Name, name) {
+			hs[i].Value = value
+			return hs
+		}
+	}
+	return append(hs, wrapper.Header{Name: name, Value: value})
+}
