@@ -21,6 +21,7 @@ const (
 	bucketSettings = "settings" // name -> value
 	bucketAllow    = "allow"    // host, a space, port or nothing -> one byte: 1 if plain http too, else 0
 	bucketPriority = "priority" // id -> 2 bytes big-endian; none means 0
+	bucketSealed   = "sealed"   // name of a credential -> a record that internal/secrets has sealed
 )
 
 // Limits of what a person sets.
@@ -50,13 +51,14 @@ type set struct {
 	settings map[string]string
 	allowed  []AllowRule // by key
 	priority map[string]int
-	damaged  []string // what could not be read, in words
+	sealed   map[string][]byte // nil: the record is damaged
+	damaged  []string          // what could not be read, in words
 }
 
 // readSet makes sense of the buckets above. A damaged record counts as not set,
 // which never opens more than a person has opened.
 func readSet(img *image) set {
-	s := set{settings: map[string]string{}, priority: map[string]int{}}
+	s := set{settings: map[string]string{}, priority: map[string]int{}, sealed: map[string][]byte{}}
 	each := func(bucket, what string, take func(key string, payload []byte) bool) {
 		for _, p := range img.buckets[bucket] {
 			key := string(p.key)
@@ -87,6 +89,13 @@ func readSet(img *image) set {
 			return false
 		}
 		s.priority[key] = int(binary.BigEndian.Uint16(payload))
+		return true
+	})
+	for _, p := range img.buckets[bucketSealed] {
+		s.sealed[string(p.key)] = nil // a damaged record is still a record: it keeps its name and its key
+	}
+	each(bucketSealed, "credential", func(key string, payload []byte) bool {
+		s.sealed[key] = append([]byte{}, payload...)
 		return true
 	})
 	return s
