@@ -79,7 +79,7 @@ func (e *Executor) walk(ctx context.Context, w *wrapper.Wrapper, rec *recipe.Rec
 			first = l
 		}
 		var more bool
-		edit, more = walker.Next(seen(l))
+		edit, more = walker.Next(seen(rec, l))
 		if l.page != nil && !walker.Report().Repeat {
 			pages = append(pages, l.page)
 		}
@@ -91,10 +91,10 @@ func (e *Executor) walk(ctx context.Context, w *wrapper.Wrapper, rec *recipe.Rec
 	return first, pages, &report, nil
 }
 
-func seen(l *leaf) paging.Page {
+func seen(rec *recipe.Recipe, l *leaf) paging.Page {
 	p := paging.Page{URL: l.resp.URL, Header: l.resp.Header, Body: l.resp.Body}
 	if l.page != nil {
-		p.Lookup, p.Items, p.Single = l.page.Lookup, l.page.Items(), !l.page.IsList() && l.page.Items() == 1
+		p.Lookup, p.Items, p.Single = l.page.Lookup, l.page.Items(), rec.Shape == recipe.List && !l.page.IsList() && l.page.Items() == 1
 	}
 	return p
 }

@@ -18,6 +18,15 @@ func itoa(n int) string { return strconv.Itoa(n) }
 // (RFC 9110 section 9.2.2).
 func idempotent(method string) bool { return method != "POST" && method != "PATCH" }
 
+// repeatable reports whether repeating the call cannot do harm twice. A GET
+// that counts as a write is one in another's clothes.
+func repeatable(call *wrapper.Call) bool {
+	if call.Method == "GET" || call.Method == "HEAD" {
+		return !call.Mutating()
+	}
+	return idempotent(call.Method)
+}
+
 // StatusFault turns the HTTP status of a request without a credential into a
 // fault; nil for every 2xx.
 func StatusFault(method string, resp *outbound.Response, now time.Time) *fault.Error {
@@ -32,13 +41,48 @@ func statusFault(call *wrapper.Call, resp *outbound.Response, now time.Time) *fa
 	body := errorBody(resp)
 	code, retryable := classify(call, resp)
 	f := fault.New(code, "%s", apiAnswered(s, describe(resp, body))).With(fault.Status(s), fault.Retryable(retryable))
+	details := upstreamProblems(body)
 	if field := upstreamField(body); field != "" {
-		f.With(fault.Field("upstream:" + fault.Shorten(field, 80)))
+		f.With(fault.Field("upstream:" + fault.Shorten(field, maxProblemField)))
+	}
+	withProblems(f, details)
+	if hint := againHint(call, f); hint != "" {
+		f.With(fault.Hint("%s", hint))
 	}
 	if wait, ok := retryAfter(resp, body, now); ok && f.Retryable {
 		f.With(fault.RetryAfter(wait), fault.Hint("Wait %s, then repeat the call; ask for fewer pages with max_pages.", seconds(wait)))
 	}
 	return f
+}
+
+// withProblems adds what the API lists. The error's own field stays the first
+// that the API names.
+func withProblems(f *fault.Error, details []fault.Detail) *fault.Error {
+	field := f.Field
+	if f.With(fault.Details(details)); f.Field == unnamed {
+		f.Field = field
+	}
+	return f
+}
+
+// againHint says whether to repeat a call that the API failed; empty for the
+// codes that do not depend on the method.
+func againHint(call *wrapper.Call, f *fault.Error) string {
+	what := "The API failed"
+	switch f.Code {
+	case "UPSTREAM_SERVER_ERROR":
+	case "UPSTREAM_UNAVAILABLE":
+		what = "The API is not available now"
+	default:
+		return ""
+	}
+	switch {
+	case !f.Retryable:
+		return what + ". The write may have taken effect: check before you repeat it."
+	case f.Status == 503 || !call.Mutating():
+		return what + ": repeat the call later."
+	}
+	return what + ". This method can be repeated without doing anything twice: repeat the call later."
 }
 
 func apiAnswered(status int, what string) string {
@@ -64,7 +108,7 @@ func StatusCode(method string, status int) fault.Code {
 }
 
 func classify(call *wrapper.Call, resp *outbound.Response) (fault.Code, bool) {
-	repeat := idempotent(call.Method)
+	repeat := repeatable(call)
 	switch s := resp.Status; s {
 	case 400, 411, 414, 415, 431:
 		return "UPSTREAM_BAD_REQUEST", false
@@ -135,6 +179,9 @@ func describe(resp *outbound.Response, body recipe.Value) string {
 	if msg := upstreamMessage(body); msg != "" {
 		return msg
 	}
+	if ds := upstreamProblems(body); len(ds) > 0 {
+		return firstProblem(ds)
+	}
 	switch {
 	case len(resp.Body) == 0:
 		return ""
@@ -142,6 +189,18 @@ func describe(resp *outbound.Response, body recipe.Value) string {
 		return fmt.Sprintf("HTML page (%d bytes)", len(resp.Body))
 	}
 	return fmt.Sprintf("%s (%d bytes)", contentType(resp), len(resp.Body))
+}
+
+// firstProblem stands in for the message of an API that only lists problems.
+func firstProblem(ds []fault.Detail) string {
+	s := ds[0].Message
+	if _, field, named := strings.Cut(ds[0].Field, ":"); named {
+		s = field + ": " + s
+	}
+	if n := len(ds) - 1; n > 0 {
+		s += fmt.Sprintf(" (and %d more)", n)
+	}
+	return s
 }
 
 func contentType(resp *outbound.Response) string {
@@ -178,6 +237,7 @@ func upstreamMessage(body recipe.Value) string {
 		{"errors", "0", "title"},
 		{"errorMessages", "0"},
 		{"errors", "0"},
+		{"errors"},
 		{"Message"},
 		{"fault", "faultstring"},
 	} {
@@ -284,22 +344,26 @@ func reportedFault(rec *recipe.Recipe, page *recipe.Page, status int) *fault.Err
 		return nil
 	}
 	words := ""
+	var found problems
 	switch x := v.(type) {
 	case string:
 		words = x
 	case recipe.Object:
+		found = upstreamProblems(x)
 		if words = upstreamMessage(x); words == "" {
 			words = string(recipe.Encode(x))
 		}
 	case recipe.Array:
+		found.list(x, "")
 		if words = upstreamMessage(x); words == "" {
 			words = string(recipe.Encode(x))
 		}
 	default:
 		words = string(recipe.Encode(x))
 	}
-	return fault.New("UPSTREAM_REPORTED_ERROR", "the API answered %d but reports an error: %s", status, fault.Shorten(words, 200)).
+	f := fault.New("UPSTREAM_REPORTED_ERROR", "the API answered %d but reports an error: %s", status, fault.Shorten(words, 200)).
 		With(fault.Status(status), fault.Retryable(rateLimitWord(v)))
+	return withProblems(f, found)
 }
 
 // isNothing reports whether the value at an error path means "no error".
