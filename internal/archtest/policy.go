@@ -41,6 +41,8 @@ var testOnly = []string{"internal/golden", "internal/upstream", "internal/e2e", 
 var soleImporters = map[string][]string{
 	"github.com/99designs/keyring":           {"cmd/hbrestd-keyring"},
 	"github.com/zalando/go-keyring":          {"cmd/hbrestd-keyring"},
+	"github.com/gsterjov/go-libsecret":       {"cmd/hbrestd-keyring"},
+	"github.com/godbus/dbus":                 {"cmd/hbrestd-keyring"},
 	"github.com/go-chi/chi/v5":               {"internal/bridge"},
 	"github.com/kardianos/service":           {"internal/autostart"},
 	"github.com/modelcontextprotocol/go-sdk": {"internal/shim"},

@@ -1,0 +1,97 @@
+package main
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/99designs/keyring"
+)
+
+// A file is the encrypted file keyring, used only where a person named it. It
+// stands in a folder that only its user can read.
+type file struct {
+	dir        string
+	passphrase string
+}
+
+func openFile(r *request) (ring, error) {
+	info, err := os.Lstat(r.Dir)
+	switch {
+	case err != nil:
+		return nil, coded(codeFailed, err)
+	case !filepath.IsAbs(r.Dir) || !info.IsDir():
+		return nil, coded(codeBadRequest, errors.New("the folder is not a folder, or not named from the root"))
+	case !private(info):
+		return nil, coded(codeFailed, errors.New("other users can read or write the folder of the keyring file"))
+	}
+	return &file{r.Dir, string(r.Passphrase)}, nil
+}
+
+func (f *file) open(dir string) (*library, error) {
+	return openLibrary(keyring.Config{
+		FileDir:          dir,
+		FilePasswordFunc: keyring.FixedStringPrompt(f.passphrase),
+	}, keyring.FileBackend, func(err error) error { return coded(codeFailed, err) })
+}
+
+func (f *file) get(item string) ([]byte, error) {
+	if _, err := os.Lstat(filepath.Join(f.dir, item)); errors.Is(err, fs.ErrNotExist) {
+		return nil, errNotFound
+	} else if err != nil {
+		return nil, coded(codeFailed, err)
+	}
+	l, err := f.open(f.dir)
+	if err != nil {
+		return nil, err
+	}
+	value, err := l.get(item)
+	var path *fs.PathError
+	if err != nil && !errors.As(err, &path) && !errors.Is(err, errNotFound) {
+		// What the file's cipher says does not tell a wrong passphrase from a
+		// changed file.
+		return nil, coded(codePassphrase, nil)
+	}
+	return value, err
+}
+
+// set writes beside the item and renames: the library's own write leaves half a
+// file when the machine stops.
+func (f *file) set(item string, value []byte) error {
+	dir, err := os.MkdirTemp(f.dir, ".new-")
+	if err != nil {
+		return coded(codeFailed, err)
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	l, err := f.open(dir)
+	if err != nil {
+		return err
+	}
+	if err := l.set(item, value); err != nil {
+		return err
+	}
+	from := filepath.Join(dir, item)
+	if err := flush(from); err != nil {
+		return coded(codeFailed, err)
+	}
+	if err := os.Rename(from, filepath.Join(f.dir, item)); err != nil {
+		return coded(codeFailed, err)
+	}
+	return flushDir(f.dir)
+}
+
+func (f *file) remove(item string) error {
+	if err := os.Remove(filepath.Join(f.dir, item)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return coded(codeFailed, err)
+	}
+	return flushDir(f.dir)
+}
+
+func flush(path string) error {
+	h, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	return errors.Join(h.Sync(), h.Close())
+}
