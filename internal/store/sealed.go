@@ -18,15 +18,15 @@ const (
 	maxSealedName  = 64       // bytes
 )
 
-// GetSealed returns the sealed record of a credential, a copy. The error is
-// SECRET_NOT_FOUND, or SECRET_DAMAGED when the store's own checksum fails.
+// GetSealed returns the sealed record of a credential, a copy; nil when there
+// is none. The error is SECRET_DAMAGED: the store's own checksum fails.
 func (s *Store) GetSealed(name string) ([]byte, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	sealed, ok := s.c.set.sealed[name]
 	switch {
 	case !ok:
-		return nil, fault.New("SECRET_NOT_FOUND", "there is no credential %q", fault.Shorten(name, maxSealedName))
+		return nil, nil
 	case sealed == nil:
 		return nil, fault.New("SECRET_DAMAGED", "the record of credential %q is damaged", name)
 	}

@@ -18,8 +18,8 @@ func TestSealed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.GetSealed("a"); !fault.Is(err, "SECRET_NOT_FOUND") {
-		t.Errorf("missing: %v", err)
+	if got, err := s.GetSealed("a"); got != nil || err != nil {
+		t.Errorf("missing: %q %v", got, err)
 	}
 	for _, step := range []struct {
 		name, value string
