@@ -7,7 +7,11 @@
 // [RunRequest] and [RunResult]; docs/api.md describes each route.
 package api
 
-import "encoding/json"
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+)
 
 // Header names of the bridge.
 const (
@@ -172,10 +176,12 @@ type WrapperRef struct {
 
 // Request is the request as it was, or would be, sent: redacted.
 type Request struct {
-	Method  string          `json:"method"`
-	URL     string          `json:"url"`
-	Headers json.RawMessage `json:"headers"`        // object, in order
-	Body    json.RawMessage `json:"body,omitempty"` // as sent
+	Method string `json:"method"`
+	URL    string `json:"url"`
+	// FinalURL is where redirects led; empty without any.
+	FinalURL string          `json:"finalUrl,omitempty"`
+	Headers  json.RawMessage `json:"headers"`        // object, in order
+	Body     json.RawMessage `json:"body,omitempty"` // as sent
 }
 
 // Meta is the recipe's account of a rendering.
@@ -281,8 +287,28 @@ type Error struct {
 	Details      []Detail    `json:"details"`
 	Wrapper      *WrapperRef `json:"wrapper,omitempty"`
 	Request      *Request    `json:"request,omitempty"`
-	DurationMs   int64       `json:"durationMs,omitempty"`
-	Warnings     []Warning   `json:"warnings,omitempty"` // about the document or the arguments, beside what failed
+	DurationMs   int64       `json:"durationMs,omitempty"` // always written beside a Request
+	Warnings     []Warning   `json:"warnings,omitempty"`   // about the document or the arguments, beside what failed
+}
+
+// MarshalJSON writes the duration of a call also when it is nothing: a reader
+// must not take "refused at once" for "not known".
+func (e Error) MarshalJSON() ([]byte, error) {
+	type members Error // without this method
+	out := struct {
+		members
+		DurationMs *int64 `json:"durationMs,omitempty"`
+	}{members: members(e)}
+	if e.Request != nil || e.DurationMs != 0 {
+		out.DurationMs = &e.DurationMs
+	}
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false) // that is for the outer encoder to decide
+	if err := enc.Encode(out); err != nil {
+		return nil, fmt.Errorf("writing an error: %w", err)
+	}
+	return b.Bytes(), nil
 }
 
 // A Detail is one problem of a refused document.

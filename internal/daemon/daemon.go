@@ -148,7 +148,7 @@ func (d *Daemon) listen(ctx context.Context) error {
 	}
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", d.given.Addr)
 	if errors.Is(err, syscall.EADDRINUSE) {
-		return fault.New("ADDRESS_IN_USE", "%s is already in use by another program", d.given.Addr).With(fault.Cause(err))
+		return fault.New("ADDRESS_IN_USE", "%s is already in use by another program, perhaps an hbrestd with another HB_WRAP_HOME", d.given.Addr).With(fault.Cause(err))
 	}
 	if err != nil {
 		return fmt.Errorf("listening on %s: %w", d.given.Addr, err)

@@ -37,7 +37,9 @@ func (d *Daemon) Derive(ctx context.Context, r *api.DeriveRequest) (*api.DeriveR
 		v, err = deriveSample(r.Sample)
 	} else {
 		source = r.URL
-		v, err = d.fetch(ctx, r.URL)
+		if v, err = d.fetch(ctx, r.URL); err != nil {
+			err = aboutURL(err)
+		}
 	}
 	if err != nil {
 		return nil, err
@@ -82,14 +84,53 @@ func deriveSample(raw []byte) (recipe.Value, error) {
 	return v, nil
 }
 
+// urlHints are what is said where the usual words are about a wrapper and its
+// arguments: a derive has neither.
+var urlHints = map[fault.Code]string{
+	"POLICY_URL":               "Fix the url.",
+	"POLICY_REDIRECT":          "Send the url that the redirects lead to, if it is one that may be called.",
+	"POLICY_REQUEST_TOO_LARGE": "Send a shorter url.",
+	"AUTH_REQUIRED":            "The API wants a credential, and none is sent here: send a sample of its answer instead.",
+	"UPSTREAM_BAD_REQUEST":     "Compare the url with the API's documentation, or send a sample of its answer instead.",
+	"UPSTREAM_FORBIDDEN":       "The API refuses callers without a credential, or everyone: send a sample of its answer instead.",
+	"UPSTREAM_NOT_FOUND":       "Check the url; the endpoint may have moved.",
+	"UPSTREAM_METHOD":          "The API does not offer GET there: send a sample of its answer instead.",
+	"UPSTREAM_NOT_ACCEPTABLE":  "The API offers no JSON there: check the url.",
+	"UPSTREAM_CONFLICT":        "Send a sample of the answer instead.",
+	"UPSTREAM_UNPROCESSABLE":   "Change what the API's message names in the url, or send a sample of its answer instead.",
+	"UPSTREAM_RATE_LIMITED":    "Wait, then repeat the call; or send a sample of the answer instead.",
+	"UPSTREAM_CLIENT_ERROR":    "Compare the url with the API's documentation, or send a sample of its answer instead.",
+	"UPSTREAM_REDIRECT":        "Send the url that the redirect leads to.",
+	"UPSTREAM_TIMEOUT":         "Repeat the call later, ask for less in the url, or send a sample of the answer instead.",
+	"UPSTREAM_DNS":             "Check the host in the url, or this machine's network connection.",
+	"UPSTREAM_CONNECT":         "Check that the API is up, and the host and port in the url; then repeat the call.",
+	"UPSTREAM_TLS":             "Check the API's certificate, or the host in the url.",
+	"UPSTREAM_PROTOCOL":        "Check the scheme and port in the url.",
+	"CALL_DEADLINE":            "Repeat the call later, or send a sample of the answer instead.",
+}
+
+// aboutURL says where the fault of fetching a url sits, and what to do without
+// a wrapper.
+func aboutURL(err error) error {
+	f := fault.From(err)
+	if f.Code == "INTERNAL" || f.Code == "CALL_CANCELLED" || f.Code == "AUDIT_FAILED" || f.Code == "BUSY" {
+		return f
+	}
+	f.With(fault.Field("body.url"))
+	if hint, ok := urlHints[f.Code]; ok {
+		f.With(fault.Hint("%s", hint))
+	}
+	return f
+}
+
 func (d *Daemon) fetch(ctx context.Context, text string) (recipe.Value, error) {
 	st := d.state.Load()
 	u, err := url.Parse(text)
 	if err != nil {
-		return nil, fault.New("POLICY_URL", "the url cannot be read").With(fault.Field("body.url"), fault.Cause(err))
+		return nil, fault.New("POLICY_URL", "the url cannot be read").With(fault.Cause(err))
 	}
 	if err := st.policy().CheckURL(u); err != nil {
-		return nil, fault.From(err).With(fault.Field("body.url"))
+		return nil, err
 	}
 	req := outbound.NewRequest("GET", u, nil)
 	req.Header.Set("Accept", "application/json")

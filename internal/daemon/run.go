@@ -4,11 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"net/url"
 	"time"
 
 	"github.com/hyperbolic-gateway/hb-rest/internal/api"
 	"github.com/hyperbolic-gateway/hb-rest/internal/executor"
 	"github.com/hyperbolic-gateway/hb-rest/internal/fault"
+	"github.com/hyperbolic-gateway/hb-rest/internal/redact"
 	"github.com/hyperbolic-gateway/hb-rest/internal/wrapper"
 	"github.com/hyperbolic-gateway/hb-rest/pkg/recipe"
 )
@@ -89,7 +91,7 @@ func (d *Daemon) live(ctx context.Context, w *wrapper.Wrapper, args []byte, maxP
 	}
 	res := result(w, out.Result, format)
 	res.Status, res.DurationMs = &out.Status, out.Duration.Milliseconds()
-	req := request(out.Call)
+	req := request(out.Call, out.Final)
 	res.Request, res.Warnings = &req, warningsOf(out.Warnings)
 	if p := out.Paging; p != nil {
 		res.Paging = &api.Paging{Pages: p.Pages, Cap: p.Cap, Items: p.Items, Total: p.Total, More: p.More, Stopped: p.Stopped}
@@ -113,7 +115,7 @@ func (d *Daemon) failed(w *wrapper.Wrapper, err error) error {
 	ce := &api.CallError{Err: f, Wrapper: &api.WrapperRef{ID: w.ID, Name: w.Name}}
 	var x *executor.Failure
 	if errors.As(err, &x) && x.Call != nil {
-		req := request(x.Call)
+		req := request(x.Call, x.Final)
 		ce.Request, ce.Duration, ce.Warnings = &req, x.Duration, warningsOf(x.Call.Warnings)
 	}
 	return ce
@@ -162,7 +164,7 @@ func (d *Daemon) plan(w *wrapper.Wrapper, args []byte, maxPages *int) (*api.Plan
 	}
 	plan := &api.Plan{
 		OK: true, DryRun: true, Wrapper: api.WrapperRef{ID: w.ID, Name: w.Name},
-		Args: recipe.Encode(p.Call.Args), Request: request(p.Call), Secret: p.Call.Auth,
+		Args: recipe.Encode(p.Call.Args), Request: request(p.Call, nil), Secret: p.Call.Auth,
 		Mutating: p.Call.Mutating(), MaxPages: p.Pages, Warnings: warningsOf(p.Call.Warnings),
 	}
 	if f := p.Refused; f != nil {
@@ -171,14 +173,19 @@ func (d *Daemon) plan(w *wrapper.Wrapper, args []byte, maxPages *int) (*api.Plan
 	return plan, nil
 }
 
-// request is the redacted form of what was, or would be, sent.
-func request(c *wrapper.Call) api.Request {
+// request is the redacted form of what was, or would be, sent, and of the place
+// where redirects led, if there were any.
+func request(c *wrapper.Call, final *url.URL) api.Request {
 	p := c.Preview()
 	headers := recipe.Object{}
 	for _, h := range p.Headers {
 		headers = append(headers, recipe.Member{Key: h.Name, Value: h.Value})
 	}
-	return api.Request{Method: p.Method, URL: p.URL, Headers: recipe.Encode(headers), Body: p.Body}
+	out := api.Request{Method: p.Method, URL: p.URL, Headers: recipe.Encode(headers), Body: p.Body}
+	if final != nil {
+		out.FinalURL = redact.URL(final)
+	}
+	return out
 }
 
 func result(w *wrapper.Wrapper, r *recipe.Result, format string) *api.RunResult {

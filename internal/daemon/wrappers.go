@@ -146,7 +146,17 @@ func (d *Daemon) change(ctx context.Context, r *api.ChangeRequest, author audit.
 	}
 	d.changed(ctx, action{words, author}, w.ID)
 	d.log.Info("wrapper saved", "id", w.ID, "action", r.Action, "revision", rev)
-	return &api.ChangeResult{OK: true, ID: w.ID, Wrapper: w.Document(), Revision: rev, Warnings: warnings}, nil
+	return &api.ChangeResult{OK: true, ID: w.ID, Wrapper: w.Document(), Revision: rev, Warnings: append(warnings, d.refusedNow(w)...)}, nil
+}
+
+// refusedNow warns of what every run of a wrapper would meet, so that a person
+// hears of it while the wrapper is made.
+func (d *Daemon) refusedNow(w *wrapper.Wrapper) []api.Warning {
+	f := d.state.Load().exec.Refused(w)
+	if f == nil {
+		return nil
+	}
+	return []api.Warning{{Field: f.Field, Code: string(f.Code), Message: "would be refused now: " + f.Message, Hint: f.Hint}}
 }
 
 // parse turns a document into a wrapper, or all its problems into one fault.

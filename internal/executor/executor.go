@@ -47,7 +47,7 @@ type Outcome struct {
 	Status   int
 	Duration time.Duration
 	Call     *wrapper.Call
-	URL      *url.URL // of the answer, after redirects
+	Final    *url.URL // where redirects led, of the first page; nil without any
 	Result   *recipe.Result
 	Paging   *paging.Report // nil unless the recipe has pagination
 	Warnings []recipe.Problem
@@ -58,6 +58,7 @@ type Outcome struct {
 type Failure struct {
 	Err      *fault.Error
 	Call     *wrapper.Call // nil when the arguments did not fit
+	Final    *url.URL      // where redirects led to the answer that failed; nil without any
 	Duration time.Duration
 }
 
@@ -76,10 +77,21 @@ func (e *Executor) Run(ctx context.Context, w *wrapper.Wrapper, o Options) (*Out
 	out, err := e.send(ctx, w, call, o)
 	took := e.c.Now().Sub(start)
 	if err != nil {
-		return nil, &Failure{Err: deadline(ctx, call, err), Call: call, Duration: took}
+		f := &Failure{Err: deadline(ctx, call, err), Call: call, Duration: took}
+		var a *answered
+		if errors.As(err, &a) {
+			f.Final = a.final
+		}
+		return nil, f
 	}
 	out.Duration = took
 	return out, nil
+}
+
+// Refused says what would stop every call of a wrapper before the network, as
+// far as that is known without arguments; nil: nothing.
+func (e *Executor) Refused(w *wrapper.Wrapper) *fault.Error {
+	return e.refuse(&wrapper.Call{URL: w.Origin(), Auth: w.Request.Auth})
 }
 
 // refuse runs the checks that come before the network, in the order that
@@ -117,7 +129,7 @@ func (e *Executor) send(ctx context.Context, w *wrapper.Wrapper, call *wrapper.C
 	if err != nil {
 		return nil, err
 	}
-	out := &Outcome{Status: first.resp.Status, Call: call, URL: first.resp.URL, Warnings: call.Warnings, Paging: report}
+	out := &Outcome{Status: first.resp.Status, Call: call, Final: final(first.resp), Warnings: call.Warnings, Paging: report}
 	opt := recipe.RenderOptions{Name: w.Name}
 	if len(pages) == 0 {
 		out.Result = noContent(rec, opt, first.resp.Status)

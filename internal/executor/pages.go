@@ -22,6 +22,23 @@ type leaf struct {
 	page *recipe.Page // nil: a success without content
 }
 
+// An answered fault is one that came with an answer.
+type answered struct {
+	err   *fault.Error
+	final *url.URL // nil: no redirects
+}
+
+func (a *answered) Error() string { return a.err.Error() }
+func (a *answered) Unwrap() error { return a.err }
+
+// final is where redirects led; nil without any.
+func final(resp *outbound.Response) *url.URL {
+	if resp.Hops == 0 {
+		return nil
+	}
+	return resp.URL
+}
+
 // fetch sends one request and reads its answer.
 func (e *Executor) fetch(ctx context.Context, w *wrapper.Wrapper, rec *recipe.Recipe, call *wrapper.Call, o Options, n int) (*leaf, error) {
 	req := outbound.NewRequest(call.Method, call.URL, call.Body)
@@ -40,17 +57,17 @@ func (e *Executor) fetch(ctx context.Context, w *wrapper.Wrapper, rec *recipe.Re
 		return nil, err
 	}
 	if f := statusFault(call, resp, e.c.Now()); f != nil {
-		return nil, f
+		return nil, &answered{f, final(resp)}
 	}
 	if isEmptySuccess(call, resp, w.Response != nil) {
 		return &leaf{resp: resp}, nil
 	}
 	page, f := ReadPage(rec, resp)
 	if f != nil {
-		return nil, f
+		return nil, &answered{f, final(resp)}
 	}
 	if f := reportedFault(rec, page, resp.Status); f != nil {
-		return nil, f
+		return nil, &answered{f, final(resp)}
 	}
 	return &leaf{resp: resp, page: page}, nil
 }

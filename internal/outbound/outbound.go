@@ -127,6 +127,7 @@ type Response struct {
 	Header   http.Header   // as received, without Content-Encoding
 	Body     []byte        // after decompression, in the answer's own charset: see UTF8
 	URL      *url.URL      // of the last hop
+	Hops     int           // redirects followed
 	Duration time.Duration // of all hops
 }
 

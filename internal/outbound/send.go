@@ -53,7 +53,7 @@ func (c *Client) Send(ctx context.Context, r *Request) (*Response, error) {
 			return nil, err
 		}
 		if next == nil {
-			resp.Duration = c.opt.Now().Sub(begin)
+			resp.Duration, resp.Hops = c.opt.Now().Sub(begin), h.n
 			return resp, nil
 		}
 		h = next

@@ -2,6 +2,7 @@ package wrapper
 
 import (
 	"crypto/sha256"
+	"net/url"
 	"time"
 
 	"github.com/hyperbolic-gateway/hb-rest/internal/schema"
@@ -80,6 +81,12 @@ func (w *Wrapper) Digest() [32]byte { return sha256.Sum256(w.raw) }
 // Host is the canonical host of the request, with the port when it is not the
 // scheme's own.
 func (w *Wrapper) Host() string { return w.Request.url.host }
+
+// Origin is the part of the URL that no argument can change: scheme, host and
+// port.
+func (w *Wrapper) Origin() *url.URL {
+	return &url.URL{Scheme: w.Request.url.scheme, Host: w.Request.url.host, Path: "/"}
+}
 
 // DefaultMethod is the method of a call that does not choose one.
 func (w *Wrapper) DefaultMethod() string { return w.Request.Method }
