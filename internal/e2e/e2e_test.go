@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -76,6 +77,8 @@ func TestScripts(t *testing.T) {
 			"mcp":          cmdMCP,
 			"http":         cmdHTTP,
 			"freeport":     cmdFreePort,
+			"fill":         cmdFill,
+			"waitfor":      cmdWaitFor,
 			"taken":        cmdTaken,
 		},
 	})
@@ -215,12 +218,58 @@ func cmdDaemon(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv("HB_WRAP_URL", "http://"+got)
 }
 
-// freeport points HB_WRAP_URL at a port where nothing listens yet.
-func cmdFreePort(ts *testscript.TestScript, _ bool, _ []string) {
+// freeport points HB_WRAP_URL at a port where nothing listens yet; freeport
+// NAME sets NAME to its address.
+func cmdFreePort(ts *testscript.TestScript, _ bool, args []string) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	ts.Check(err)
-	ts.Setenv("HB_WRAP_URL", "http://"+l.Addr().String())
+	if len(args) > 0 {
+		ts.Setenv(args[0], l.Addr().String())
+	} else {
+		ts.Setenv("HB_WRAP_URL", "http://"+l.Addr().String())
+	}
 	ts.Check(l.Close())
+}
+
+// fill FILE... replaces each ${NAME} in files by the variable's value.
+func cmdFill(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) == 0 {
+		ts.Fatalf("usage: fill FILE...")
+	}
+	for _, name := range args {
+		ts.Check(os.WriteFile(ts.MkAbs(name), []byte(expand(ts, ts.ReadFile(name))), 0o600))
+	}
+}
+
+// waitfor REGEXP PROGRAM ARG... runs a program again and again until its
+// stdout matches. It is for what is written a moment after the answer that
+// caused it.
+func cmdWaitFor(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: waitfor REGEXP PROGRAM ARG...")
+	}
+	re, err := regexp.Compile("(?m)" + args[0])
+	ts.Check(err)
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		ts.Check(ts.Exec(args[1], args[2:]...))
+		if re.MatchString(ts.ReadFile("stdout")) {
+			return
+		}
+		if time.Now().After(deadline) {
+			ts.Fatalf("waitfor: no match for %q in 20 s", args[0])
+		}
+	}
+}
+
+// expand replaces ${NAME} by the value of a variable that is set; the $ of
+// recipe paths stays.
+func expand(ts *testscript.TestScript, text string) string {
+	return os.Expand(text, func(name string) string {
+		if v := ts.Getenv(name); v != "" {
+			return v
+		}
+		return "$" + name
+	})
 }
 
 // taken gives the daemon the port of the upstream, which has it already, by
@@ -234,7 +283,8 @@ func cmdTaken(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Setenv("HB_WRAP_ADDR", strings.TrimPrefix(u, "http://"))
 }
 
-// upstream FILE serves a script on loopback and sets UPSTREAM to its address.
+// upstream FILE serves a script on loopback and sets UPSTREAM to its URL and
+// UPSTREAM_HOST and UPSTREAM_PORT to its address.
 func cmdUpstream(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: upstream FILE")
@@ -247,6 +297,8 @@ func cmdUpstream(ts *testscript.TestScript, neg bool, args []string) {
 	w.script, w.server = s, &http.Server{Handler: s.Handler()}
 	go func() { _ = w.server.Serve(l) }()
 	ts.Setenv("UPSTREAM", "http://"+l.Addr().String())
+	ts.Setenv("UPSTREAM_HOST", l.Addr().String())
+	ts.Setenv("UPSTREAM_PORT", strconv.Itoa(l.Addr().(*net.TCPAddr).Port))
 }
 
 // upstream-hit METHOD URI [BODY] says that such a request has arrived; with !,
@@ -273,7 +325,8 @@ func cmdUpstreamHit(ts *testscript.TestScript, neg bool, args []string) {
 // stderr the raw line; with !, the result must be an error. mcp list prints
 // tools/list; mcp changed waits for the notice of a changed list; mcp restart
 // starts a fresh hb-rest; mcp log prints its log file.
-// The shim gets TOKEN_FILE, or HB_WRAP_HOME where a script has emptied that.
+// The shim gets TOKEN_FILE, or HB_WRAP_HOME where a script has emptied that;
+// where SHIM_ENV is set, only what that says, as K=V K=V.
 func cmdMCP(ts *testscript.TestScript, neg bool, args []string) {
 	w := of(ts)
 	if args[0] == "restart" && w.mcp != nil {
@@ -298,6 +351,9 @@ func cmdMCP(ts *testscript.TestScript, neg bool, args []string) {
 		if n := ts.Getenv("HB_WRAP_MAX_TOOLS"); n != "" {
 			cmd.Env = append(cmd.Env, "HB_WRAP_MAX_TOOLS="+n)
 		}
+		if more := ts.Getenv("SHIM_ENV"); more != "" {
+			cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + ts.Getenv("HOME")}, strings.Fields(more)...)
+		}
 		cmd.Stderr = os.Stderr
 		c, err := stdio.Start(cmd, "2025-11-25")
 		ts.Check(err)
@@ -320,13 +376,7 @@ func cmdMCP(ts *testscript.TestScript, neg bool, args []string) {
 			in = ts.ReadFile(in[1:])
 		}
 	}
-	in = os.Expand(in, func(name string) string {
-		if v := ts.Getenv(name); v != "" {
-			return v
-		}
-		return "$" + name // recipe paths
-	})
-	r, err := w.mcp.Call(args[0], json.RawMessage(in))
+	r, err := w.mcp.Call(args[0], json.RawMessage(expand(ts, in)))
 	ts.Check(err)
 	fmt.Fprint(ts.Stdout(), r.Text()+r.RPCError+"\n")
 	fmt.Fprintf(ts.Stderr(), "%s", r.Raw)
@@ -358,22 +408,18 @@ func mcpChanged(ts *testscript.TestScript, c *stdio.Client, neg bool) {
 }
 
 // http METHOD PATH [Name:value ...] [@FILE] speaks to the bridge with the
-// token; "Authorization:" alone leaves the token out. stdout is the status and
-// the body.
+// token; "Authorization:" alone leaves the token out, and {token} in a value is
+// the token. stdout is the status and the body.
 func cmdHTTP(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: http METHOD PATH [Name:value ...] [@FILE]")
 	}
 	body := ""
-	header := http.Header{"Authorization": {"Bearer " + strings.TrimSpace(ts.ReadFile(ts.Getenv("TOKEN_FILE")))}}
+	token := strings.TrimSpace(ts.ReadFile(ts.Getenv("TOKEN_FILE")))
+	header := http.Header{"Authorization": {"Bearer " + token}}
 	for _, a := range args[2:] {
 		if strings.HasPrefix(a, "@") {
-			body = os.Expand(ts.ReadFile(a[1:]), func(name string) string {
-				if v := ts.Getenv(name); v != "" {
-					return v
-				}
-				return "$" + name
-			})
+			body = expand(ts, ts.ReadFile(a[1:]))
 			header.Set("Content-Type", "application/json")
 			continue
 		}
@@ -382,7 +428,7 @@ func cmdHTTP(ts *testscript.TestScript, neg bool, args []string) {
 			header.Del(name)
 			continue
 		}
-		header.Set(name, value)
+		header.Set(name, strings.ReplaceAll(value, "{token}", token))
 	}
 	req, err := http.NewRequest(args[0], ts.Getenv("HB_WRAP_URL")+args[1], strings.NewReader(body))
 	ts.Check(err)
