@@ -21,7 +21,7 @@ var hints = map[fault.Code]struct {
 func fail(c fault.Code, format string, args ...any) *fault.Error {
 	e := fault.New(c, format, args...)
 	if h, ok := hints[c]; ok && e.Hint == "" {
-		e.With(fault.Hint("%s", h.text), fault.Retryable(h.retryable))
+		return e.With(fault.Hint("%s", h.text), fault.Retryable(h.retryable))
 	}
 	return e
 }

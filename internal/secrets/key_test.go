@@ -102,9 +102,9 @@ func TestKeyringStates(t *testing.T) {
 				t.Error("the keyring's own text is shown:", err)
 			}
 			f.ring.err = nil
-			time.Sleep(5*time.Second - 1)
+			time.Sleep(5*time.Second - time.Millisecond)
 			f.refused("k", "a.example", "SECRET_LOCKED")
-			time.Sleep(1)
+			time.Sleep(time.Millisecond)
 			f.want("k", "a.example", map[string]string{"Authorization": "Bearer sk_live_0123456789"})
 		})
 	}

@@ -39,6 +39,7 @@ func TestNoBus(t *testing.T) {
 // A bus that accepts and never answers costs a credentialed call five seconds,
 // once, and nothing else anything.
 func TestSilentBus(t *testing.T) {
+	t.Parallel()
 	f := open(t)
 	f.put(bearer("k", "a.example"), "sk_live_0123456789")
 	before := bytes.Clone(f.store.m["k"])
@@ -55,12 +56,12 @@ func TestSilentBus(t *testing.T) {
 			t.Error(err)
 		}
 		_ = f.vault.State()
-		if d := time.Since(at); d > 500*time.Millisecond {
+		if d := time.Since(at); d > time.Second {
 			t.Errorf("listing took %v", d)
 		}
 	}
 	group.Wait()
-	if d := time.Since(start); d > 5500*time.Millisecond {
+	if d := time.Since(start); d > 7*time.Second {
 		t.Errorf("took %v", d)
 	}
 	if s := f.vault.State(); s.Status != secrets.None || !strings.Contains(s.Reason, "5 seconds") {

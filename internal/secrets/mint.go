@@ -50,6 +50,9 @@ func NewToken(access string, lifetime time.Duration) Token {
 	return Token{keep([]byte(access)), min(max(lifetime, 0), MaxLifetime)}
 }
 
+// MarshalJSON refuses.
+func (t Token) MarshalJSON() ([]byte, error) { return nil, errNoMarshal }
+
 // A token is a minted token with its times.
 type token struct {
 	access          value

@@ -493,7 +493,7 @@ func TestValuesDoNotPrint(t *testing.T) {
 			if _, err := json.Marshal(r); err == nil {
 				t.Error("a request with a secret was marshalled")
 			}
-			if b, _ := json.Marshal(token); bytes.Contains(b, []byte("minted")) {
+			if _, err := json.Marshal(token); err == nil {
 				t.Error("a token was marshalled")
 			}
 			if r.Secret.Reveal() != secret {
