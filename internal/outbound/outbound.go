@@ -103,6 +103,10 @@ type Request struct {
 	Timeout time.Duration
 	// SecretHeaders are dropped for good when a redirect changes the origin.
 	SecretHeaders []string
+	// NoRedirects makes a redirect the final answer, without its body: for a
+	// request that must never be repeated elsewhere, such as one to a token
+	// endpoint, whose form holds a secret.
+	NoRedirects bool
 	// Durable makes Options.Intent a condition of sending.
 	Durable bool
 	// Mutating marks a request that changes something although its method is

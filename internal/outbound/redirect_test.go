@@ -420,3 +420,31 @@ func TestRedirectMutatingGet(t *testing.T) {
 		}
 	}
 }
+
+// A request that must not be repeated elsewhere ends with the redirect itself,
+// also one whose Location no hop could use, and its body goes out once.
+func TestNoRedirects(t *testing.T) {
+	w, rec := newWorld(t), &recorder{}
+	w.serve(origin0, rec.at("api"))
+	w.serve("https://other.example.com", rec.at("other"))
+	c := w.client(outbound.Policy{})
+	for _, method := range []string{"GET", "POST"} {
+		for _, status := range []int{301, 302, 303, 307, 308} {
+			for _, place := range []string{origin0 + "/next", "https://other.example.com/next", "http://127.0.0.1/", "file:///etc/passwd", ""} {
+				r := outbound.NewRequest(method, mustURL(t, to(origin0, status, place)), []byte("client_secret=s"))
+				r.NoRedirects = true
+				resp, err := c.Send(t.Context(), r)
+				if err != nil || resp.Status != status || resp.Hops != 0 || len(resp.Body) != 0 || resp.Header.Get("Location") != place || resp.URL.Path != "/r" {
+					t.Errorf("%s %d to %q: %+v, %v", method, status, place, resp, err)
+				}
+				if got := rec.take(); len(got) != 1 || got[0].Place != "api" || got[0].Method != method {
+					t.Errorf("%s %d to %q: arrived %+v", method, status, place, got)
+				}
+			}
+		}
+	}
+	want := outbound.Exchange{Method: "GET", Host: "api.example.com", Status: 301}
+	if seen := w.exchanges(); len(seen) != 50 || !cmp.Equal(want, seen[0]) {
+		t.Errorf("observed %d, first %+v", len(seen), seen[0])
+	}
+}

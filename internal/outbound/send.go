@@ -135,7 +135,7 @@ func (c *Client) exchange(caller, ctx context.Context, h *hop) (resp *Response, 
 	if resp != nil {
 		x.Status, x.Bytes = resp.Status, int64(len(resp.Body))
 	}
-	if err == nil && isRedirect(resp.Status) {
+	if err == nil && isRedirect(resp.Status) && !h.req.NoRedirects {
 		next, err = c.follow(h, resp)
 	}
 	err = ended(caller, h, err)
