@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/url"
+	"strings"
 
 	"github.com/hyperbolic-gateway/hb-rest/internal/api"
 	"github.com/hyperbolic-gateway/hb-rest/internal/executor"
@@ -116,7 +117,9 @@ func aboutURL(err error) error {
 	if f.Code == "INTERNAL" || f.Code == "CALL_CANCELLED" || f.Code == "AUDIT_FAILED" || f.Code == "BUSY" {
 		return f
 	}
-	f.With(fault.Field("body.url"))
+	if !strings.HasPrefix(f.Field, "upstream:") { // the API named the place itself
+		f.With(fault.Field("body.url"))
+	}
 	if hint, ok := urlHints[f.Code]; ok {
 		f.With(fault.Hint("%s", hint))
 	}

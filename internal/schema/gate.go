@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -226,6 +227,10 @@ var needs = map[string][]string{
 // member admits one keyword and reports whether it stays in the document.
 func (g *gate) member(n *node, m recipe.Member, field string, depth int, untypable bool) bool {
 	here := at(field, m.Key)
+	if _, flag := m.Value.(bool); flag && m.Key == "required" && depth > 1 && !slices.Contains(n.types, "object") {
+		g.warn(here, "SCHEMA_KEYWORD", requiredHint(field), "dropped: required is a list of names, in the object that has the property")
+		return false
+	}
 	if types := needs[m.Key]; types != nil && !untypable {
 		if n.types == nil {
 			g.problem(here, "SCHEMA_TYPE", fmt.Sprintf("add \"type\": %q", types[0]),
@@ -298,6 +303,10 @@ func (g *gate) member(n *node, m recipe.Member, field string, depth int, untypab
 			g.problem(here, "TYPE", "", "expected boolean, got %s", typeOf(m.Value))
 		}
 	default:
+		if _, isSchema := m.Value.(recipe.Object); isSchema && depth == 1 && refused[m.Key] == "" && Near(m.Key, admitted) == "" {
+			g.problem(here, "SCHEMA_KEYWORD", fmt.Sprintf(`write "properties": {%q: {…}}`, clip(m.Key)), "keyword %q is not supported", clip(m.Key))
+			break
+		}
 		g.refuse(field, m.Key)
 	}
 	return true
@@ -306,7 +315,7 @@ func (g *gate) member(n *node, m recipe.Member, field string, depth int, untypab
 func (g *gate) properties(n *node, v recipe.Value, field string, depth int) {
 	obj, ok := v.(recipe.Object)
 	if !ok {
-		g.problem(field, "TYPE", "", "expected object, got %s", typeOf(v))
+		g.problem(field, "TYPE", `write an object by name, such as {"q": {"type": "string"}}`, "expected object, got %s", typeOf(v))
 		return
 	}
 	for _, m := range obj {
@@ -340,7 +349,11 @@ func (g *gate) properties(n *node, v recipe.Value, field string, depth int) {
 func (g *gate) required(n *node, v recipe.Value, field string) {
 	names, ok := v.(recipe.Array)
 	if !ok {
-		g.problem(field, "TYPE", `write an array of names, beside properties`, "expected array, got %s", typeOf(v))
+		hint := `write an array of names beside properties, such as ["q"]`
+		if _, flag := v.(bool); flag {
+			hint = requiredHint(strings.TrimSuffix(field, ".required"))
+		}
+		g.problem(field, "TYPE", hint, "expected array, got %s", typeOf(v))
 		return
 	}
 	seen := map[string]bool{}
@@ -358,6 +371,19 @@ func (g *gate) required(n *node, v recipe.Value, field string) {
 		seen[name] = true
 		n.required = append(n.required, name)
 	}
+}
+
+// lastProperty is the name of the property that a place ends with.
+var lastProperty = regexp.MustCompile(`\.properties\.([A-Za-z_][A-Za-z0-9_-]*)$`)
+
+// requiredHint is for "required": true in a property, the way of draft 3 and
+// of OpenAPI's parameters.
+func requiredHint(field string) string {
+	name := "q"
+	if m := lastProperty.FindStringSubmatch(field); m != nil {
+		name = m[1]
+	}
+	return fmt.Sprintf(`write "required": [%q] in the object's own schema, beside properties`, name)
 }
 
 func (g *gate) enum(n *node, v recipe.Value, field string) {

@@ -160,6 +160,28 @@ wrapper.inputSchema.properties.q.nullable SCHEMA_KEYWORD keyword "nullable" is n
 	}
 }
 
+// A schema in another format's shape is answered with the right one.
+func TestGateShapes(t *testing.T) {
+	for _, tt := range []struct{ doc, problems, warnings string }{
+		{`{"type":"object","properties":{"q":{"type":"string","required":true}}}`, "", "s.properties.q.required SCHEMA_KEYWORD dropped: required is a list of names, in the object that has the property | write \"required\": [\"q\"] in the object's own schema, beside properties\n"},
+		{`{"type":"object","properties":{"q":{"required":false}}}`, "", "s.properties.q.required SCHEMA_KEYWORD dropped: required is a list of names, in the object that has the property | write \"required\": [\"q\"] in the object's own schema, beside properties\n"},
+		{`{"type":"object","properties":{"o":{"type":"object","required":true}}}`, "s.properties.o.required TYPE expected array, got boolean | write \"required\": [\"o\"] in the object's own schema, beside properties\n", ""},
+		{`{"type":"object","properties":{"q":{}},"required":"q"}`, "s.required TYPE expected array, got string | write an array of names beside properties, such as [\"q\"]\n", ""},
+		{`{"type":"object","properties":[{"name":"q","type":"string"}]}`, "s.properties TYPE expected object, got array | write an object by name, such as {\"q\": {\"type\": \"string\"}}\n", ""},
+		{`{"type":"object","q":{"type":"string"}}`, "s.q SCHEMA_KEYWORD keyword \"q\" is not supported | write \"properties\": {\"q\": {…}}\n", ""},
+		{`{"type":"object","definitions":{}}`, "s.definitions SCHEMA_KEYWORD keyword \"definitions\" is not supported | write each schema in the place where it is used\n", ""},
+		{`{"type":"object","propertys":{"q":{}}}`, "s.propertys SCHEMA_KEYWORD keyword \"propertys\" is not supported | did you mean \"properties\"?\n", ""},
+	} {
+		_, report := schema.Parse(decode(t, tt.doc), "s")
+		if got := lines(report.Problems); got != tt.problems {
+			t.Errorf("%s: problems\n got %swant %s", tt.doc, got, tt.problems)
+		}
+		if got := lines(report.Warnings); got != tt.warnings {
+			t.Errorf("%s: warnings\n got %swant %s", tt.doc, got, tt.warnings)
+		}
+	}
+}
+
 // D24, D25: a schema never makes the process open a file or a connection, and
 // never ends it.
 func TestHostileReferences(t *testing.T) {
@@ -276,13 +298,13 @@ func TestValidate(t *testing.T) {
 	open := `{"type":"object","properties":{"city":{"type":"string"},"o":{"type":"object","properties":{"qty":{}}},"free":{"type":"object"}}}`
 	tests := []struct{ name, schema, args, problems, warnings string }{
 		{"good", orders, `{"customer_id":"c1","items":[{"sku":"A","qty":9007199254740993}],"note":null,"size":"small","price":0.1,"code":"AB","ok":false,"extra":{"x":[1]},"any":null,"tags":[]}`, "", ""},
-		{"N-12 missing", orders, `{}`, "args.customer_id REQUIRED is required: string (Customer ID)\n", ""},
+		{"N-12 missing", orders, `{}`, "args.customer_id REQUIRED is required (string: Customer ID)\n", ""},
 		{"N-09 array as text", orders, `{"customer_id":"c","tags":"[\"a\",\"b\"]"}`, "args.tags TYPE expected array, got string | send the array itself, not a string that holds it\n", ""},
 		{"N-13 unknown", `{"type":"object","properties":{"city":{"type":"string"}},"additionalProperties":false}`, `{"citty":"Oslo"}`, "args.citty UNKNOWN_FIELD unknown argument; accepted: city | did you mean \"city\"?\n", ""},
 		{"N-13 unknown by rule", open, `{"citty":"Oslo"}`, "", "args.citty UNKNOWN_FIELD unknown argument; accepted: city, o, free | did you mean \"city\"?\n"},
 		{"unknown below", open, `{"o":{"quantity":1},"free":{"x":1}}`, "", "args.o.quantity UNKNOWN_FIELD unknown member; accepted: qty\n"},
 		{"N-07 null", orders, `{"customer_id":null}`, "args.customer_id NULL_NOT_ALLOWED null is not allowed, expected string | leave it out, or give a value\n", ""},
-		{"deep place", orders, `{"customer_id":"c","items":[{"sku":"A"},{"qty":"2","x":1}]}`, "args.items[1].sku REQUIRED is required: string\nargs.items[1].qty TYPE expected integer, got string | send the number without quotes\nargs.items[1].x UNKNOWN_FIELD unknown member; accepted: sku, qty\n", ""},
+		{"deep place", orders, `{"customer_id":"c","items":[{"sku":"A"},{"qty":"2","x":1}]}`, "args.items[1].sku REQUIRED is required (string)\nargs.items[1].qty TYPE expected integer, got string | send the number without quotes\nargs.items[1].x UNKNOWN_FIELD unknown member; accepted: sku, qty\n", ""},
 		{"fraction", orders, `{"customer_id":"c","items":[{"sku":"A","qty":1.5}]}`, "args.items[0].qty TYPE expected integer, got a number with a fraction\n", ""},
 		{"whole numbers are integers", orders, `{"customer_id":"c","items":[{"sku":"A","qty":1.0},{"sku":"A","qty":1e3}]}`, "", ""},
 		{"maximum is exact", orders, `{"customer_id":"c","items":[{"sku":"A","qty":9007199254740994}]}`, "args.items[0].qty RANGE must be at most 9007199254740993\n", ""},

@@ -43,7 +43,7 @@ func (s *Schema) Validate(args recipe.Object) (filled recipe.Object, warnings, p
 	}
 	c.value(s.root, filled, "args")
 	if len(c.problems) == 0 && !s.judge.accepts(filled) {
-		c.problem("args", "TYPE", "wrap_get shows the schema", "the arguments do not fit the input schema")
+		c.problem("args", "TYPE", "wrap_get or `hbrestd wrapper show` shows the schema", "the arguments do not fit the input schema")
 	}
 	return filled, c.warnings, c.problems
 }
@@ -287,9 +287,9 @@ func (n *node) unknown(field string) string {
 func (c *checker) missing(p *node, field string) {
 	wants := typesText(p.types)
 	if p.description != "" {
-		wants += " (" + clip(p.description) + ")"
+		wants += ": " + clip(p.description)
 	}
-	c.problem(field, "REQUIRED", "", "is required: %s", wants)
+	c.problem(field, "REQUIRED", "", "is required (%s)", wants)
 }
 
 func (c *checker) notInEnum(n *node, v recipe.Value, field string) {

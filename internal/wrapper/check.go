@@ -37,20 +37,20 @@ func add(list *[]recipe.Problem, p recipe.Problem) {
 	*list = append(*list, p)
 }
 
-// text reads a string; ok is false when it is none.
-func (c *checker) text(v recipe.Value, field string) (s string, ok bool) {
+// text reads a string; ok is false when it is none. The hint shows its shape.
+func (c *checker) text(v recipe.Value, field, hint string) (s string, ok bool) {
 	s, ok = v.(string)
 	if !ok {
-		c.problem(field, "TYPE", "", "expected string, got %s", typeOf(v))
+		c.problem(field, "TYPE", hint, "expected string, got %s", typeOf(v))
 	}
 	return s, ok
 }
 
-// object reads an object.
-func (c *checker) object(v recipe.Value, field string) (recipe.Object, bool) {
+// object reads an object. The hint shows its shape.
+func (c *checker) object(v recipe.Value, field, hint string) (recipe.Object, bool) {
 	o, ok := v.(recipe.Object)
 	if !ok {
-		c.problem(field, "TYPE", "", "expected object, got %s", typeOf(v))
+		c.problem(field, "TYPE", hint, "expected object, got %s", typeOf(v))
 	}
 	return o, ok
 }
@@ -79,7 +79,9 @@ func (c *checker) template(s, field string, where func(Template) place) (Templat
 		c.problem(field, "PLACEHOLDER_SYNTAX", "write {{name}} with the name of an argument", "%s", err)
 		return t, false
 	}
-	c.placeholders(t, field, where(t))
+	at := where(t)
+	c.placeholders(t, field, at)
+	c.foreignPlaceholder(t, field, at)
 	return t, true
 }
 

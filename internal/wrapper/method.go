@@ -73,7 +73,7 @@ func (p *requestParser) methods(obj recipe.Object) {
 }
 
 func (p *requestParser) method(v recipe.Value, field string) (string, bool) {
-	s, ok := p.text(v, field)
+	s, ok := p.text(v, field, `write "GET", or ["GET", "POST"]`)
 	if !ok {
 		return "", false
 	}

@@ -111,11 +111,7 @@ func (p *parser) unknown() {
 			return
 		}
 		if !slices.Contains(topKeys, m.Key) {
-			hint := "the fields are " + strings.Join(topKeys, ", ")
-			if near := schema.Near(m.Key, topKeys); near != "" {
-				hint = fmt.Sprintf("did you mean %q?", near)
-			}
-			p.part(m.Key).warn(at("wrapper", m.Key), "UNKNOWN_FIELD", hint, "dropped: unknown field %q", oneLine(m.Key))
+			p.part(m.Key).warn(at("wrapper", m.Key), "UNKNOWN_FIELD", fieldHint(m.Key), "dropped: unknown field %q", oneLine(m.Key))
 		}
 	}
 }
@@ -176,7 +172,7 @@ func (p *parser) version() {
 	c := p.part("schemaVersion")
 	switch {
 	case !ok:
-		c.problem("wrapper.schemaVersion", "REQUIRED", `write "schemaVersion": 1`, "is required: 1")
+		c.problem("wrapper.schemaVersion", "REQUIRED", `write "schemaVersion": 1`, "is required (the number 1)")
 	case !isOne(v):
 		c.problem("wrapper.schemaVersion", "VERSION_UNSUPPORTED", `write "schemaVersion": 1`, "this version reads schemaVersion 1")
 	}
@@ -193,10 +189,10 @@ func (p *parser) id() {
 	c := p.part("id")
 	v, ok := p.get("id")
 	if !ok {
-		c.problem("wrapper.id", "REQUIRED", "", "is required: a short name such as orders.create")
+		c.problem("wrapper.id", "REQUIRED", "", "is required (a short name such as orders.create)")
 		return
 	}
-	id, ok := c.text(v, "wrapper.id")
+	id, ok := c.text(v, "wrapper.id", "put the id in quotes")
 	if !ok {
 		return
 	}
@@ -215,7 +211,7 @@ func (p *parser) words(key string, most int, to *string) {
 		return
 	}
 	c, field := p.part(key), "wrapper."+key
-	s, ok := c.text(v, field)
+	s, ok := c.text(v, field, "write one text in quotes")
 	if !ok {
 		return
 	}
@@ -269,6 +265,8 @@ func (p *parser) inputSchema() *schema.Schema {
 	return s
 }
 
+const requestShape = `write {"method": "GET", "url": "https://api.example.com/items"}`
+
 // methodField is where the generated argument would stand.
 const methodField = "wrapper.inputSchema.properties.method"
 
@@ -276,10 +274,10 @@ func (p *parser) request(input *schema.Schema) {
 	v, ok := p.get("request")
 	c := p.part("request")
 	if !ok {
-		c.problem("wrapper.request", "REQUIRED", "", "is required: an object with method and url")
+		c.problem("wrapper.request", "REQUIRED", requestShape, "is required (an object with method and url)")
 		return
 	}
-	obj, ok := c.object(v, "wrapper.request")
+	obj, ok := c.object(v, "wrapper.request", requestShape)
 	if !ok {
 		return
 	}

@@ -96,7 +96,8 @@ func TestProblems(t *testing.T) {
 		{"placeholder as header name", req(`"headers":{"{{x}}":"1"}`), r + ".headers['{{x}}'] HEADER_INVALID", ""},
 		{"array in a text", req(`"body":{"a":"all {{l}}"}`), r + ".body.a TYPE", ""},
 		{"object in a header", req(`"headers":{"X-A":"{{o}}"}`), r + ".headers.X-A TYPE", ""},
-		{"braces that are no placeholders", req(`"body":"{x} }} {"`), "", ""},
+		{"braces that are no placeholders", req(`"body":"{yy} }} {"`), "", ""},
+		{"another tool's placeholder", req(`"body":"{x} }} {"`), "", r + ".body PLACEHOLDER_SYNTAX"},
 
 		{"D39 Authorization", req(`"headers":{"Authorization":"Bearer x"}`), r + ".headers.Authorization CREDENTIAL_HEADER", ""},
 		{"D39 X-Api-Key", req(`"headers":{"x-api-key":"{{x}}"}`), r + ".headers.x-api-key CREDENTIAL_HEADER", ""},

@@ -68,7 +68,7 @@ func (b *build) pathValue(p part) []string {
 	v, given := b.args[p.name]
 	switch {
 	case !given:
-		b.problem(p.name, "REQUIRED", "", "is required: the URL needs it")
+		b.problem(p.name, "REQUIRED", "", "is required (the URL needs it)")
 		return []string{"x"}
 	case v == nil:
 		b.problem(p.name, "NULL_NOT_ALLOWED", "give a value", "null is not allowed: the URL needs it")

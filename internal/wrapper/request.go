@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/hyperbolic-gateway/hb-rest/internal/redact"
-	"github.com/hyperbolic-gateway/hb-rest/internal/schema"
 	"github.com/hyperbolic-gateway/hb-rest/pkg/recipe"
 )
 
@@ -49,7 +48,7 @@ func (p *requestParser) parse(obj recipe.Object) {
 		case "method", "methods": // read before
 		case "url":
 			hasURL = true
-			if s, ok := p.text(m.Value, field); ok {
+			if s, ok := p.text(m.Value, field, urlShape); ok {
 				r.URL, r.url = s, p.url(s)
 				p.out[m.Key] = s
 			}
@@ -69,7 +68,7 @@ func (p *requestParser) parse(obj recipe.Object) {
 	}
 	p.bodyType()
 	if !hasURL {
-		p.problem(urlField, "REQUIRED", "", "is required: an absolute URL such as https://api.example.com/v1/items")
+		p.problem(urlField, "REQUIRED", "", "is required (an absolute URL such as https://api.example.com/v1/items)")
 	}
 }
 
@@ -84,15 +83,15 @@ func (p *requestParser) unknown(m recipe.Member, field string) {
 	if len(p.report.Problems) >= recipe.MaxProblems {
 		return
 	}
-	hint := "the keys are " + strings.Join(requestKeys, ", ")
-	if near := schema.Near(m.Key, requestKeys); near != "" {
-		hint = fmt.Sprintf("did you mean %q?", near)
-	}
-	p.problem(field, "UNKNOWN_FIELD", hint, "unknown key %q", oneLine(m.Key))
+	p.problem(field, "UNKNOWN_FIELD", keyHint(m.Key), "unknown key %q", oneLine(m.Key))
 }
 
 func (p *requestParser) query(v recipe.Value, field string) {
-	obj, ok := p.object(v, field)
+	hint := ""
+	if _, ok := v.(recipe.Object); !ok {
+		hint = queryHint(v)
+	}
+	obj, ok := p.object(v, field, hint)
 	if !ok {
 		return
 	}
@@ -174,7 +173,7 @@ var forbiddenHeaders = []string{"host", "content-length", "transfer-encoding", "
 var overrideHeaders = []string{"x-http-method-override", "x-http-method", "x-method-override"}
 
 func (p *requestParser) headers(v recipe.Value, field string) {
-	obj, ok := p.object(v, field)
+	obj, ok := p.object(v, field, `write an object such as {"Accept-Language": "{{language}}"}`)
 	if !ok {
 		return
 	}
@@ -213,7 +212,7 @@ func (p *requestParser) headerValue(v recipe.Value, field string) (Template, boo
 	}
 	s, ok := v.(string)
 	if !ok {
-		p.problem(field, "TYPE", "", "expected string, number or boolean, got %s", typeOf(v))
+		p.problem(field, "TYPE", `write one text such as "{{name}}"`, "expected string, number or boolean, got %s", typeOf(v))
 		return Template{}, false
 	}
 	t, ok := p.template(s, field, func(Template) place { return inHeader })
@@ -254,6 +253,7 @@ func (p *requestParser) body(v recipe.Value, field string) {
 	if len(p.w.Request.Methods) > 0 && !slices.ContainsFunc(p.w.Request.Methods, carriesBody) {
 		p.problem(field, "BODY_NOT_ALLOWED", "take body out, or allow POST, PUT, PATCH or DELETE", "a body cannot be sent with %s", strings.Join(p.w.Request.Methods, " or "))
 	}
+	p.bodyShape(v, field)
 	root := p.bodyNode(v, field)
 	if p.report.OK() {
 		p.w.Request.Body = &Body{root: root}
@@ -276,7 +276,7 @@ func (p *requestParser) bodyType() {
 }
 
 func (p *requestParser) auth(v recipe.Value, field string) {
-	s, ok := p.text(v, field)
+	s, ok := p.text(v, field, `write the name of a stored credential, such as "orders-key"; its kind and header are stored with it`)
 	if !ok {
 		return
 	}
@@ -291,12 +291,12 @@ func (p *requestParser) auth(v recipe.Value, field string) {
 func (p *requestParser) timeout(v recipe.Value, field string) {
 	n, ok := v.(json.Number)
 	if !ok {
-		p.problem(field, "TYPE", "", "expected a whole number of milliseconds, got %s", typeOf(v))
+		p.problem(field, "TYPE", "such as 15000, without quotes", "expected a whole number of milliseconds, got %s", typeOf(v))
 		return
 	}
 	ms, err := strconv.ParseUint(string(n), 10, 32)
 	if err != nil || ms < 1 || ms > uint64(MaxTimeout.Milliseconds()) {
-		p.problem(field, "TIMEOUT_RANGE", "", "expected a whole number of milliseconds from 1 to %d", MaxTimeout.Milliseconds())
+		p.problem(field, "TIMEOUT_RANGE", "15000 is 15 seconds, and the default", "expected a whole number of milliseconds from 1 to %d", MaxTimeout.Milliseconds())
 		return
 	}
 	p.w.Request.Timeout = time.Duration(ms) * time.Millisecond

@@ -119,7 +119,11 @@ func (c *checker) authority(u *urlTemplate, authority string) bool {
 	parsed := &url.URL{Scheme: u.scheme, Host: authority}
 	host, port, err := hostname.FromURL(parsed)
 	if err != nil {
-		c.problem(urlField, "URL_INVALID", "", "%s", err)
+		hint := ""
+		if strings.ContainsAny(authority, "{}<>$") {
+			hint = "write scheme, host and port out; make one wrapper for each host"
+		}
+		c.problem(urlField, "URL_INVALID", hint, "%s", err)
 		return false
 	}
 	if u.scheme == "https" && port == "443" || u.scheme == "http" && port == "80" {
@@ -141,7 +145,11 @@ func (c *checker) urlLiteral(s string, admitted func(byte) bool, what string) {
 			i += 2
 		case !admitted(b):
 			r := []rune(s[i:])[0]
-			c.problem(urlField, "URL_INVALID", "write "+escape(string(r)), "the %s holds %s, which must be percent-encoded", what, strconv.QuoteRuneToASCII(r))
+			hint := inPlace(s[i:])
+			if hint == "" {
+				hint = "write " + escape(string(r))
+			}
+			c.problem(urlField, "URL_INVALID", hint, "the %s holds %s, which must be percent-encoded", what, strconv.QuoteRuneToASCII(r))
 			return
 		}
 	}

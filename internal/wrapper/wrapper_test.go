@@ -171,7 +171,7 @@ func TestN09ArrayAsText(t *testing.T) {
 func TestN12MissingRequired(t *testing.T) {
 	w := parse(t, `{"schemaVersion":1,"id":"t","request":{"url":"https://h.test/{{city}}"},"inputSchema":{"type":"object","properties":{"city":{"type":"string","description":"Name of a city"}},"required":["city"]}}`)
 	_, err := w.Build(nil)
-	if fe := fault.From(err); fe == nil || fe.Error() != "ARGS_INVALID: args.city: is required: string (Name of a city)" || fe.Field != "args.city" || fe.Details[0].Code != "REQUIRED" {
+	if fe := fault.From(err); fe == nil || fe.Error() != "ARGS_INVALID: args.city: is required (string: Name of a city)" || fe.Field != "args.city" || fe.Details[0].Code != "REQUIRED" {
 		t.Errorf("%+v", fe)
 	}
 }
