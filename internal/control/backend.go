@@ -40,6 +40,11 @@ type Backend interface {
 	AuditFollow(ctx context.Context, after uint64, limit int) (*api.AuditPage, error)
 	AuditVerify(context.Context, *AuditVerifyRequest) (*AuditReport, error)
 	AuditHead(context.Context) (*AuditHead, error)
+	SecretState(context.Context) (*SecretState, error)
+	PutSecret(context.Context, *SecretPut) (*SecretResult, error)
+	BindSecret(context.Context, *SecretBind) (*SecretResult, error)
+	DeleteSecret(context.Context, *SecretName) (*SecretResult, error)
+	TestSecret(context.Context, *SecretTest) (*api.RunResult, error)
 	Reload(context.Context) (*ReloadResult, error)
 	Stop(context.Context) error
 }

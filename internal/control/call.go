@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/hyperbolic-gateway/hb-rest/internal/api"
@@ -60,6 +61,9 @@ func call[A any](ctx context.Context, c *Client, method, path string, body []byt
 		return nil, fault.From(err)
 	}
 	req.GetBody = nil // never sent a second time
+	if path == pathSecretPut {
+		req.Body = &onceBody{rest: body, all: body}
+	}
 	req.Header.Set("User-Agent", "")
 	req.Header.Set("Accept", "application/json")
 	if c.version != "" {
@@ -85,6 +89,34 @@ func call[A any](ctx context.Context, c *Client, method, path string, body []byt
 		c.server.Store(&v)
 	}
 	return understand[A](resp, data)
+}
+
+// A onceBody is read once and overwritten when it is closed: it holds the value
+// of a credential. A transport may close it while it reads.
+type onceBody struct {
+	mu        sync.Mutex
+	rest, all []byte // guarded by mu
+}
+
+// Read gives out the next bytes.
+func (b *onceBody) Read(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.rest) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(p, b.rest)
+	b.rest = b.rest[n:]
+	return n, nil
+}
+
+// Close ends reading.
+func (b *onceBody) Close() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	clear(b.all)
+	b.rest, b.all = nil, nil
+	return nil
 }
 
 // understand turns an answer into a value, or into the fault that it holds.

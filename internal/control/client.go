@@ -16,13 +16,14 @@ import (
 // How long the client waits for an answer. The caller's context may end a call
 // earlier, and its end reaches the daemon.
 const (
-	dialTimeout   = 5 * time.Second  // for a process on the same machine to take a connection
-	lookTimeout   = 15 * time.Second // for reading what the daemon knows
-	changeTimeout = time.Minute      // for what ends with a disk sync, or a thousand wrappers
-	verifyTimeout = 10 * time.Minute // for reading a whole audit trail
-	waitTimeout   = 2 * time.Minute  // for a call that waits for news; the daemon answers earlier
-	runTimeout    = 50 * time.Second // for a wrapper's call, when the daemon does not say
-	runGrace      = 5 * time.Second  // and for the way back
+	dialTimeout    = 5 * time.Second  // for a process on the same machine to take a connection
+	lookTimeout    = 15 * time.Second // for reading what the daemon knows
+	changeTimeout  = time.Minute      // for what ends with a disk sync, or a thousand wrappers
+	keyringTimeout = 30 * time.Second // for a keyring, which the daemon gives up on after 5 s a try
+	verifyTimeout  = 10 * time.Minute // for reading a whole audit trail
+	waitTimeout    = 2 * time.Minute  // for a call that waits for news; the daemon answers earlier
+	runTimeout     = 50 * time.Second // for a wrapper's call, when the daemon does not say
+	runGrace       = 5 * time.Second  // and for the way back
 )
 
 // ClientOptions are the parts of a Client that have a default.
@@ -191,6 +192,33 @@ func (c *Client) AuditVerify(ctx context.Context, q *AuditVerifyRequest) (*Audit
 // AuditHead is the end of the chain.
 func (c *Client) AuditHead(ctx context.Context) (*AuditHead, error) {
 	return ask[AuditHead](ctx, c, pathHead, nil, lookTimeout)
+}
+
+// SecretState is the keyring's state and every credential, without values. It
+// may have to wait for a keyring.
+func (c *Client) SecretState(ctx context.Context) (*SecretState, error) {
+	return ask[SecretState](ctx, c, pathSecretState, nil, keyringTimeout)
+}
+
+// PutSecret creates a credential or replaces what it says of one. The values of
+// q stay the caller's, to be wiped.
+func (c *Client) PutSecret(ctx context.Context, q *SecretPut) (*SecretResult, error) {
+	return send[SecretResult](ctx, c, pathSecretPut, q, changeTimeout)
+}
+
+// BindSecret adds and removes hosts of a credential.
+func (c *Client) BindSecret(ctx context.Context, q *SecretBind) (*SecretResult, error) {
+	return send[SecretResult](ctx, c, pathSecretBind, q, changeTimeout)
+}
+
+// DeleteSecret forgets a credential.
+func (c *Client) DeleteSecret(ctx context.Context, q *SecretName) (*SecretResult, error) {
+	return send[SecretResult](ctx, c, pathSecretDelete, q, changeTimeout)
+}
+
+// TestSecret calls a saved wrapper that reads and names the credential.
+func (c *Client) TestSecret(ctx context.Context, q *SecretTest) (*api.RunResult, error) {
+	return send[api.RunResult](ctx, c, pathSecretTest, q, c.runTime(ctx))
 }
 
 // Reload reads the store again.

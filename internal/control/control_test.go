@@ -35,6 +35,14 @@ func TestEveryCallArrives(t *testing.T) {
 	rule := &control.AllowRule{Host: "nas.local", Port: "8443", HTTP: true}
 	setting := &control.SettingChange{Name: "allow-private", Value: "true"}
 	verify := &control.AuditVerifyRequest{Head: "3:ab"}
+	put := &control.SecretPut{
+		Name: "orders-key", Kind: "oauth2", Headers: []control.SecretHeader{{Name: "Authorization", Prefix: "<Bearer> "}}, AllowedHosts: []string{"api.example.com", "*.example.org"},
+		OAuth:  &control.SecretOAuth{TokenURL: "https://login.example.com/token", ClientID: "c&d", Scope: "s", Audience: "a", AuthStyle: "basic"},
+		Values: [][]byte{[]byte("s3cr\x00t\xff<&>\n"), nil, {}}, Create: true, Confirm: []string{"token-host"}, Stdin: true,
+	}
+	bind := &control.SecretBind{Name: "orders-key", Add: []string{"api.example.com"}, Remove: []string{"old.example.com"}, Confirm: []string{"token-host"}}
+	name := &control.SecretName{Name: "orders-key"}
+	try := &control.SecretTest{Name: "orders-key", Wrapper: "orders.list"}
 
 	for _, tc := range []struct {
 		asked string // as the fake notes it
@@ -67,6 +75,11 @@ func TestEveryCallArrives(t *testing.T) {
 		{`AuditFollow [11,50]`, func() (any, error) { return c.AuditFollow(ctx, 11, 50) }, func() (any, error) { return f.AuditFollow(ctx, 11, 50) }},
 		{note("AuditVerify", verify), func() (any, error) { return c.AuditVerify(ctx, verify) }, func() (any, error) { return f.AuditVerify(ctx, verify) }},
 		{`AuditHead null`, func() (any, error) { return c.AuditHead(ctx) }, func() (any, error) { return f.AuditHead(ctx) }},
+		{`SecretState null`, func() (any, error) { return c.SecretState(ctx) }, func() (any, error) { return f.SecretState(ctx) }},
+		{note("PutSecret", put), func() (any, error) { return c.PutSecret(ctx, put) }, func() (any, error) { return f.PutSecret(ctx, put) }},
+		{note("BindSecret", bind), func() (any, error) { return c.BindSecret(ctx, bind) }, func() (any, error) { return f.BindSecret(ctx, bind) }},
+		{note("DeleteSecret", name), func() (any, error) { return c.DeleteSecret(ctx, name) }, func() (any, error) { return f.DeleteSecret(ctx, name) }},
+		{note("TestSecret", try), func() (any, error) { return c.TestSecret(ctx, try) }, func() (any, error) { return f.TestSecret(ctx, try) }},
 		{`Reload null`, func() (any, error) { return c.Reload(ctx) }, func() (any, error) { return f.Reload(ctx) }},
 		{`Stop null`, func() (any, error) { return nil, c.Stop(ctx) }, func() (any, error) { return nil, nil }},
 	} {

@@ -138,6 +138,9 @@ func fill(raw []byte, v reflect.Value, field string) *fault.Error {
 	case reflect.Struct:
 		return fillStruct(raw, v, field)
 	case reflect.Slice:
+		if v.Type().Elem().Kind() == reflect.Uint8 {
+			return fillBytes(raw, v, field)
+		}
 		return fillSlice(raw, v, field)
 	case reflect.Pointer:
 		if isNull(raw) {
@@ -219,6 +222,21 @@ func fillSlice(raw []byte, v reflect.Value, field string) *fault.Error {
 		}
 		v.Set(reflect.Append(v, e))
 	}
+}
+
+// fillBytes reads bytes, as encoding/json writes them. They are the values of
+// credentials: a fault tells nothing of what stood there, not even as its cause.
+func fillBytes(raw []byte, v reflect.Value, field string) *fault.Error {
+	if isNull(raw) {
+		return nil
+	}
+	if k := kindOf(raw); k != "a string" {
+		return bad(field, "must be a string in base64; it is %s", k)
+	}
+	if err := json.Unmarshal(raw, v.Addr().Interface()); err != nil {
+		return bad(field, "must be a string in base64")
+	}
+	return nil
 }
 
 // cutValue cuts the next value off JSON that is known to be valid, with the

@@ -2,6 +2,7 @@ package control
 
 import (
 	"encoding/json"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -56,32 +57,20 @@ func TestDecodeKnowsEveryMember(t *testing.T) {
 		&AllowRule{Host: "h", Port: "1", HTTP: true},
 		&SettingChange{Name: "n", Value: "v", Unset: true},
 		&AuditVerifyRequest{Head: "h"},
+		&SecretPut{
+			Name: "n", Kind: "k", Headers: []SecretHeader{{Name: "h", Prefix: "p"}, {}}, AllowedHosts: []string{"a", ""},
+			OAuth:  &SecretOAuth{TokenURL: "u", ClientID: "c", Scope: "s", Audience: "a", AuthStyle: "body"},
+			Values: [][]byte{[]byte("v\x00\xff"), nil, {}}, Create: true, Confirm: []string{"c"}, Stdin: true,
+		},
+		&SecretBind{Name: "n", Add: []string{"a"}, Remove: []string{"r"}, Confirm: []string{"c"}},
+		&SecretName{Name: "n"},
+		&SecretTest{Name: "n", Wrapper: "w"},
 	} {
 		text, err := json.Marshal(v)
 		if err != nil {
 			t.Fatal(err)
 		}
-		var got any
-		switch v.(type) {
-		case *api.RunRequest:
-			got = new(api.RunRequest)
-		case *api.TestRequest:
-			got = new(api.TestRequest)
-		case *api.DeriveRequest:
-			got = new(api.DeriveRequest)
-		case *api.ChangeRequest:
-			got = new(api.ChangeRequest)
-		case *ApplyRequest:
-			got = new(ApplyRequest)
-		case *ExposeRequest:
-			got = new(ExposeRequest)
-		case *AllowRule:
-			got = new(AllowRule)
-		case *SettingChange:
-			got = new(SettingChange)
-		case *AuditVerifyRequest:
-			got = new(AuditVerifyRequest)
-		}
+		got := reflect.New(reflect.TypeOf(v).Elem()).Interface()
 		if err := decode(text, got); err != nil {
 			t.Errorf("%s: %v", text, err)
 		}

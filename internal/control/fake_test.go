@@ -28,6 +28,7 @@ type fake struct {
 	hold    chan struct{} // Run with the id "!hold" waits for it, whatever its context
 	gone    chan error    // what ended a wait
 	stop    func()        // what Stop does
+	values  [][]byte      // of every PutSecret, not copied
 }
 
 func (f *fake) note(name string, v any) {
@@ -257,6 +258,53 @@ func (f *fake) AuditHead(context.Context) (*control.AuditHead, error) {
 	return &control.AuditHead{Seq: 3, Hash: "ab", Head: "3:ab"}, nil
 }
 
+var theSecret = control.SecretInfo{
+	Name: "orders-key", Kind: "oauth2", Headers: []control.SecretHeader{{Name: "Authorization", Prefix: "Bearer "}},
+	AllowedHosts: []string{"api.example.com"}, Updated: "2026-11-30T08:00:00Z", UsedBy: []string{"orders.list"},
+	OAuth: &control.SecretOAuth{TokenURL: "https://login.example.com/token?a=1&b=<2>", ClientID: "c", Scope: "s", Audience: "a", AuthStyle: "body"},
+}
+
+func (f *fake) SecretState(context.Context) (*control.SecretState, error) {
+	f.note("SecretState", nil)
+	if f.empty {
+		return &control.SecretState{State: "none", Reason: "r", Fix: "f", Detail: "d"}, nil
+	}
+	return &control.SecretState{State: "ready", Secrets: []control.SecretInfo{theSecret}}, nil
+}
+
+func (f *fake) secretResult() *control.SecretResult {
+	if f.empty {
+		return &control.SecretResult{OK: true, Secret: &control.SecretInfo{Name: "n", Kind: "static"}}
+	}
+	return &control.SecretResult{OK: true, Secret: &theSecret}
+}
+
+func (f *fake) PutSecret(_ context.Context, q *control.SecretPut) (*control.SecretResult, error) {
+	f.note("PutSecret", q)
+	f.mu.Lock()
+	f.values = append(f.values, q.Values...)
+	f.mu.Unlock()
+	if q.Name == "!ask" && len(q.Confirm) == 0 {
+		return &control.SecretResult{Confirm: "token-host", Message: "the token endpoint is elsewhere"}, nil
+	}
+	return f.secretResult(), nil
+}
+
+func (f *fake) BindSecret(_ context.Context, q *control.SecretBind) (*control.SecretResult, error) {
+	f.note("BindSecret", q)
+	return f.secretResult(), nil
+}
+
+func (f *fake) DeleteSecret(_ context.Context, q *control.SecretName) (*control.SecretResult, error) {
+	f.note("DeleteSecret", q)
+	return &control.SecretResult{OK: true}, nil
+}
+
+func (f *fake) TestSecret(_ context.Context, q *control.SecretTest) (*api.RunResult, error) {
+	f.note("TestSecret", q)
+	return theRun(), nil
+}
+
 func (f *fake) Reload(context.Context) (*control.ReloadResult, error) {
 	f.note("Reload", nil)
 	return &control.ReloadResult{OK: true, Revision: 11, Wrappers: 2}, nil
@@ -281,18 +329,28 @@ func serve(t testing.TB, f *fake) *served { return serveAt(t, f, socketPath(t), 
 
 func serveAt(t testing.TB, f *fake, path string, grace time.Duration) *served {
 	t.Helper()
+	return serveOn(t, f, &f.stop, path, grace)
+}
+
+func serveBackend(t testing.TB, b control.Backend) *served {
+	t.Helper()
+	return serveOn(t, b, new(func()), socketPath(t), 0)
+}
+
+func serveOn(t testing.TB, b control.Backend, atStop *func(), path string, grace time.Duration) *served {
+	t.Helper()
 	l, err := control.Listen(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := &served{path: path, log: &syncBuffer{}}
 	ctx, cancel := context.WithCancel(context.Background())
-	if f.stop == nil {
-		f.stop = cancel
+	if *atStop == nil {
+		*atStop = cancel
 	}
 	done := make(chan error, 1)
 	go func() {
-		done <- control.Serve(ctx, l, f, control.Options{
+		done <- control.Serve(ctx, l, b, control.Options{
 			Version: "1.2.3", Grace: grace,
 			Log: slog.New(slog.NewTextHandler(s.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 		})

@@ -56,7 +56,9 @@ func TestProtocol(t *testing.T) {
 		rules = `{"rules":[{"host":"nas.local","port":"8443"},{"host":"printer","http":true}]}`
 		list  = `{"settings":[{"name":"allow-private","value":"false","origin":"default","default":"false","variable":"HB_WRAP_ALLOW_PRIVATE","needsRestart":false}]}`
 		run   = `{"ok":true,"status":200,"durationMs":42,"wrapper":{"id":"city.weather","name":"Weather"},"markdown":"| City |\n| --- |\n| Oslo & <b> |\n","records":[{"id":9007199254740993,"price":30.00}],"meta":{"mode":"table","selected":1,"rendered":1,"truncated":false}}`
-		plan  = `{"ok":true,"dryRun":true,"wrapper":{"id":"city.weather","name":"Weather"},"args":{"city":"Oslo"},"request":{"method":"GET","url":"https://api.example.com/w?city=Oslo&q=<a>","headers":{}},"mutating":false}`
+		// A URL comes back with the characters it was saved with.
+		credential = `{"name":"orders-key","kind":"oauth2","headers":[{"name":"Authorization","prefix":"Bearer "}],"allowedHosts":["api.example.com"],"oauth":{"tokenUrl":"https://login.example.com/token?a=1&b=<2>","clientId":"c","scope":"s","audience":"a","authStyle":"body"},"updated":"2026-11-30T08:00:00Z","usedBy":["orders.list"]}`
+		plan       = `{"ok":true,"dryRun":true,"wrapper":{"id":"city.weather","name":"Weather"},"args":{"city":"Oslo"},"request":{"method":"GET","url":"https://api.example.com/w?city=Oslo&q=<a>","headers":{}},"mutating":false}`
 	)
 	full, bare := &fake{stop: func() {}}, &fake{empty: true, stop: func() {}}
 	filled, empty := serve(t, full), serve(t, bare)
@@ -92,6 +94,14 @@ func TestProtocol(t *testing.T) {
 		{empty, "GET", "/control/audit/follow", "", `{"rows":[],"next":12}`},
 		{filled, "POST", "/control/audit/verify", `{"head":"3:ab"}`, `{"ok":false,"rows":3,"first":1,"head":"3:ab","badSeq":2,"problem":"row 2 was changed"}`},
 		{filled, "GET", "/control/audit/head", "", `{"seq":3,"hash":"ab","head":"3:ab"}`},
+		{filled, "GET", "/control/secret", "", `{"state":"ready","secrets":[` + credential + `]}`},
+		{empty, "GET", "/control/secret", "", `{"state":"none","reason":"r","fix":"f","detail":"d","secrets":[]}`},
+		{filled, "POST", "/control/secret/put", `{"name":"a","kind":"static","headers":[{"name":"X-Key"}],"allowedHosts":["api.example.com"],"values":["c2VjcmV0LXZhbHVl",null]}`, `{"ok":true,"secret":` + credential + `}`},
+		{filled, "POST", "/control/secret/put", `{"name":"!ask","kind":"oauth2","oauth":null,"values":null}`, `{"ok":false,"confirm":"token-host","message":"the token endpoint is elsewhere"}`},
+		{empty, "POST", "/control/secret/put", `{"name":"n","kind":"basic"}`, `{"ok":true,"secret":{"name":"n","kind":"static","headers":[],"allowedHosts":[]}}`},
+		{filled, "POST", "/control/secret/bind", `{"name":"a","remove":["api.example.com"]}`, `{"ok":true,"secret":` + credential + `}`},
+		{filled, "POST", "/control/secret/delete", `{"name":"a"}`, `{"ok":true}`},
+		{filled, "POST", "/control/secret/test", `{"name":"a","wrapper":"city.weather"}`, run},
 		{filled, "POST", "/control/reload", `{}`, `{"ok":true,"revision":11,"wrappers":2,"damaged":0}`},
 		{filled, "POST", "/control/stop", "{}\n", `{"ok":true}`},
 	} {
@@ -194,6 +204,21 @@ func TestRefusals(t *testing.T) {
 		{request: message("POST", "/control/disallow", `{"port":"1"}`), status: 400, code: "BAD_REQUEST", field: "body.host"},
 		{request: message("POST", "/control/settings", `{}`), status: 400, code: "BAD_REQUEST", field: "body.name"},
 		{request: message("POST", "/control/settings", `{"name":"a","value":"b","unset":true}`), status: 400, code: "BAD_REQUEST", field: "body.value"},
+		{request: message("POST", "/control/secret", `{}`), status: 405, code: "METHOD_NOT_ALLOWED", header: "GET"},
+		{request: message("GET", "/control/secret/put", ""), status: 405, code: "METHOD_NOT_ALLOWED", header: "POST"},
+		{request: message("POST", "/control/secret/put", `{"kind":"static"}`), status: 400, code: "BAD_REQUEST", field: "body.name"},
+		{request: message("POST", "/control/secret/put", `{"name":"a"}`), status: 400, code: "BAD_REQUEST", field: "body.kind"},
+		{request: message("POST", "/control/secret/put", `{"name":"a","kind":"Static"}`), status: 400, code: "BAD_REQUEST", field: "body.kind", says: "must be static, basic or oauth2"},
+		{request: message("POST", "/control/secret/put", `{"name":"a","kind":"static","values":["c2VjcmV0","plain text"]}`), status: 400, code: "BAD_REQUEST", field: "body.values[1]", says: "must be a string in base64"},
+		{request: message("POST", "/control/secret/put", `{"name":"a","kind":"static","values":[86753090]}`), status: 400, code: "BAD_REQUEST", field: "body.values[0]", says: "must be a string in base64; it is a number"},
+		{request: message("POST", "/control/secret/put", `{"name":"a","kind":"static","values":[[115,51]]}`), status: 400, code: "BAD_REQUEST", field: "body.values[0]", says: "it is an array"},
+		{request: message("POST", "/control/secret/put", `{"name":"a","kind":"static","value":"c2VjcmV0"}`), status: 400, code: "BAD_REQUEST", field: "body.value"},
+		{request: message("POST", "/control/secret/bind", `{"add":["a"]}`), status: 400, code: "BAD_REQUEST", field: "body.name"},
+		{request: message("POST", "/control/secret/bind", `{"name":"a","add":[],"remove":[]}`), status: 400, code: "BAD_REQUEST", field: "body.add"},
+		{request: message("POST", "/control/secret/delete", `{}`), status: 400, code: "BAD_REQUEST", field: "body.name"},
+		{request: message("POST", "/control/secret/test", `{"wrapper":"a"}`), status: 400, code: "BAD_REQUEST", field: "body.name"},
+		{request: message("POST", "/control/secret/test", `{"name":"a"}`), status: 400, code: "BAD_REQUEST", field: "body.wrapper"},
+		{request: message("POST", "/control/secret/test", `{"name":"a","url":"https://a.example"}`), status: 400, code: "BAD_REQUEST", field: "body.url"},
 	} {
 		name := fmt.Sprintf("%.120q", tc.request)
 		resp, body := s.raw(t, tc.request)

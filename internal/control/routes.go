@@ -32,6 +32,14 @@ const (
 	pathHead     = "/control/audit/head"
 	pathReload   = "/control/reload"
 	pathStop     = "/control/stop"
+
+	// A person's view of credentials and their changes. pathSecrets is what
+	// agents may see.
+	pathSecretState  = "/control/secret"
+	pathSecretPut    = "/control/secret/put"
+	pathSecretBind   = "/control/secret/bind"
+	pathSecretDelete = "/control/secret/delete"
+	pathSecretTest   = "/control/secret/test"
 )
 
 // A route has one method and one path. Its request has been read whole when
@@ -72,6 +80,11 @@ func (h *handler) routes() []route {
 		waiting(get(pathFollow, h.follow, "after", "limit")),
 		post(pathVerify, nil, b.AuditVerify),
 		get(pathHead, func(ctx context.Context, _ url.Values) (any, error) { return b.AuditHead(ctx) }),
+		get(pathSecretState, h.secretState),
+		wiping(post(pathSecretPut, checkSecretPut, h.putSecret)),
+		post(pathSecretBind, checkSecretBind, func(ctx context.Context, q *SecretBind) (any, error) { return secretResult(b.BindSecret(ctx, q)) }),
+		post(pathSecretDelete, checkSecretName, func(ctx context.Context, q *SecretName) (any, error) { return secretResult(b.DeleteSecret(ctx, q)) }),
+		post(pathSecretTest, checkSecretTest, b.TestSecret),
 		post(pathReload, nil, func(ctx context.Context, _ *struct{}) (*ReloadResult, error) { return b.Reload(ctx) }),
 		post(pathStop, nil, func(ctx context.Context, _ *struct{}) (*stopped, error) { return &stopped{OK: true}, b.Stop(ctx) }),
 	}
