@@ -7,15 +7,18 @@ import (
 	"github.com/hyperbolic-gateway/hb-rest/internal/api"
 )
 
-// footer is what a result's text says below the Markdown: how much of the data
-// this is and why not more, what was indexed, and what looks wrong. A complete,
-// unremarkable result has none.
+// footer is what a result's text says below the Markdown: where redirects led,
+// how much of the data this is and why not more, what was indexed, and what
+// looks wrong. A complete, unremarkable result has none.
 func footer(r *api.RunResult) []string {
 	var notes []string
 	add := func(s string) {
 		if s != "" {
 			notes = append(notes, s)
 		}
+	}
+	if r.Request != nil && r.Request.FinalURL != "" {
+		add("redirected to " + r.Request.FinalURL)
 	}
 	if r.Paging != nil {
 		add(pagesNote(r.Paging))

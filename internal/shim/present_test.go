@@ -88,6 +88,10 @@ func TestFooter(t *testing.T) {
 		want []string
 	}{
 		"complete": {r: api.RunResult{Meta: meta{Mode: "table", Selected: 3, Rendered: 3}}},
+		"redirected": {
+			r:    api.RunResult{Meta: meta{Mode: "table", Selected: 3, Rendered: 3}, Request: &api.Request{FinalURL: "https://b.test/v2/items?q=x"}},
+			want: []string{"redirected to https://b.test/v2/items?q=x"},
+		},
 		"complete with pages": {
 			r:    api.RunResult{Meta: meta{Mode: "table", Selected: 30, Rendered: 30}, Paging: &paging{Pages: 3, Cap: 10, Items: 30, Stopped: "short_page"}},
 			want: []string{"pages 3/10"},
