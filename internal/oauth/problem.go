@@ -47,11 +47,11 @@ func (e endpoint) refused(status int, code string, wait time.Duration) error {
 	}
 	f := fault.New("OAUTH_TOKEN_FAILED", "%s answered %d%s", e.name(), status, words).
 		With(fault.Status(status), fault.Retryable(again), fault.Hint("%s", e.advice(status, code)))
-	if again && wait > 0 {
-		f.With(fault.RetryAfter(wait))
-		f.With(fault.Hint("Wait %d s, then repeat the call.", int((f.RetryAfter+time.Second-1)/time.Second)))
+	if !again || wait <= 0 {
+		return f
 	}
-	return f
+	f = f.With(fault.RetryAfter(wait)) // which bounds it
+	return f.With(fault.Hint("Wait %d s, then repeat the call.", int((f.RetryAfter+time.Second-1)/time.Second)))
 }
 
 // passing reports whether the same request may succeed later. A mint may always
@@ -156,7 +156,7 @@ func (e endpoint) policy(f *fault.Error) error {
 		out.Message = "token URL refused"
 	}
 	if f.Code == "POLICY_URL" || f.Code == "POLICY_REQUEST_TOO_LARGE" {
-		out.With(fault.Hint("%s", checkURL(e.request)))
+		return out.With(fault.Hint("%s", checkURL(e.request)))
 	}
 	return &out
 }
