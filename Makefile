@@ -15,10 +15,10 @@ test: ## everything: units, golden files, protocol cases, fuzz seeds, end-to-end
 	$(GO) test ./...
 
 build: ## both programs into bin/
-	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/ ./cmd/hbrestd ./cmd/hb-rest
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/ ./cmd/hbrestd ./cmd/hb-rest ./cmd/hbrestd-keyring
 
 install: ## both programs into Go's bin folder
-	CGO_ENABLED=0 $(GO) install -trimpath -ldflags '$(LDFLAGS)' ./cmd/hbrestd ./cmd/hb-rest
+	CGO_ENABLED=0 $(GO) install -trimpath -ldflags '$(LDFLAGS)' ./cmd/hbrestd ./cmd/hb-rest ./cmd/hbrestd-keyring
 
 lint: ## formatting, vet for three systems, staticcheck, errcheck
 	@out=$$($(TOOLS) gofumpt -l cmd internal pkg); test -z "$$out" || { echo "not formatted (run gofumpt -w):"; echo "$$out"; exit 1; }
@@ -49,6 +49,7 @@ cross: ## the systems we build for
 	@set -e; for t in linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64; do \
 	  echo "$$t"; GOOS=$${t%/*} GOARCH=$${t#*/} CGO_ENABLED=0 $(GO) build -o /dev/null ./cmd/hbrestd; \
 	  GOOS=$${t%/*} GOARCH=$${t#*/} CGO_ENABLED=0 $(GO) build -o /dev/null ./cmd/hb-rest; \
+	  GOOS=$${t%/*} GOARCH=$${t#*/} CGO_ENABLED=0 $(GO) build -o /dev/null ./cmd/hbrestd-keyring; \
 	done
 
 clean:

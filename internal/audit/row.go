@@ -75,6 +75,10 @@ const (
 	ActionAllowAdded     Action = "allow rule added"
 	ActionAllowRemoved   Action = "allow rule removed"
 	ActionSettingChanged Action = "setting changed"
+	ActionSecretChanged  Action = "credential changed"
+	ActionSecretPiped    Action = "credential changed from standard input"
+	ActionSecretBound    Action = "credential hosts changed"
+	ActionSecretDeleted  Action = "credential deleted"
 	ActionOther          Action = "other change"
 
 	ActionFileOpened Action = "audit file opened"
@@ -86,7 +90,8 @@ const (
 func known(a Action) bool {
 	switch a {
 	case ActionWrapperCreated, ActionWrapperUpdated, ActionWrapperDeleted, ActionWrapperExposed, ActionWrapperHidden,
-		ActionAllowAdded, ActionAllowRemoved, ActionSettingChanged, ActionOther:
+		ActionAllowAdded, ActionAllowRemoved, ActionSettingChanged,
+		ActionSecretChanged, ActionSecretPiped, ActionSecretBound, ActionSecretDeleted, ActionOther:
 		return true
 	}
 	return false

@@ -51,6 +51,9 @@ type Daemon struct {
 	AllowHTTP     bool   // plain http is allowed
 	CallTimeout   time.Duration
 	Approval      string // "off", "first" or "always"
+
+	Keyring        string // "system", "file" or "off": where the key of the credentials is
+	PassphraseFile string // of the keyring "file": the systemd credential hbrestd-passphrase; "" if there is none
 }
 
 // Shim holds the settings of hb-rest.
@@ -86,6 +89,10 @@ func LoadDaemon(env Env, goos string) (Daemon, []Warning, error) {
 			d.CallTimeout.Milliseconds(), clientPatience.Milliseconds(), (clientPatience - ShimGrace).Milliseconds())
 	}
 	d.Approval = v.oneOf("HB_WRAP_APPROVAL", "off", "first", "always")
+	d.Keyring = v.oneOf("HB_WRAP_KEYRING", "system", "file", "off")
+	if _, dir := v.lookup("CREDENTIALS_DIRECTORY"); dir != "" { // set by systemd for a unit with LoadCredential=
+		d.PassphraseFile = pl.join(dir, "hbrestd-passphrase")
+	}
 	if v.err != nil {
 		return Daemon{}, nil, v.err
 	}
@@ -94,7 +101,7 @@ func LoadDaemon(env Env, goos string) (Daemon, []Warning, error) {
 
 // daemonOnly are the switches that have no effect in the shim's environment.
 var daemonOnly = [...]string{
-	"HB_WRAP_ADDR", "HB_WRAP_ALLOW_PRIVATE", "HB_WRAP_ALLOW_HTTP", "HB_WRAP_CALL_TIMEOUT_MS", "HB_WRAP_APPROVAL",
+	"HB_WRAP_ADDR", "HB_WRAP_ALLOW_PRIVATE", "HB_WRAP_ALLOW_HTTP", "HB_WRAP_CALL_TIMEOUT_MS", "HB_WRAP_APPROVAL", "HB_WRAP_KEYRING",
 }
 
 // LoadShim reads the settings of hb-rest for the operating system goos. The

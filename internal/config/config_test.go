@@ -35,6 +35,7 @@ func daemon(home string, change ...func(*config.Daemon)) config.Daemon {
 		Addr:          "127.0.0.1:4111",
 		CallTimeout:   50 * time.Second,
 		Approval:      "off",
+		Keyring:       "system",
 	}
 	for _, c := range change {
 		c(&d)
@@ -73,7 +74,7 @@ func TestLoadDaemon(t *testing.T) {
 			TokenPath: `C:\Users\ada\AppData\Local\hbrestd\wrap\token`,
 			// The first 8 bytes of SHA-256("c:\users\ada\appdata\local\hbrestd"), by sha256sum.
 			ControlSocket: `\\.\pipe\hbrestd-b0efa7d3cb184aec`,
-			Addr:          "127.0.0.1:4111", CallTimeout: 50 * time.Second, Approval: "off",
+			Addr:          "127.0.0.1:4111", CallTimeout: 50 * time.Second, Approval: "off", Keyring: "system",
 		}, nil},
 		{
 			"a socket path of 100 bytes stays", "linux", env("HB_WRAP_HOME=/" + strings.Repeat("d", 100-len("/")-len("/control.sock"))),

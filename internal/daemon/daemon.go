@@ -26,6 +26,7 @@ import (
 	"github.com/hyperbolic-gateway/hb-rest/internal/control"
 	"github.com/hyperbolic-gateway/hb-rest/internal/fault"
 	"github.com/hyperbolic-gateway/hb-rest/internal/outbound"
+	"github.com/hyperbolic-gateway/hb-rest/internal/secrets"
 	"github.com/hyperbolic-gateway/hb-rest/internal/store"
 	"github.com/hyperbolic-gateway/hb-rest/internal/token"
 )
@@ -39,8 +40,9 @@ type Options struct {
 	Env      config.Env // stored settings hold where it says nothing; nil: Config is all there is
 	Version  string
 	Log      *slog.Logger
-	Now      func() time.Time // nil: time.Now
-	Outbound outbound.Options // seams for tests; Self, UserAgent and Now are filled in here
+	Now      func() time.Time  // nil: time.Now
+	Key      secrets.KeySource // nil: the system's keyring
+	Outbound outbound.Options  // seams for tests; Self, UserAgent and Now are filled in here
 }
 
 // A Daemon is a started hbrestd.
@@ -56,6 +58,9 @@ type Daemon struct {
 	store     *store.Store
 	audit     *audit.Log
 	auditFile *store.AuditFile
+	vault     *secrets.Vault
+	keySource secrets.KeySource // nil: the system's keyring
+	probe     func(context.Context) error
 	state     atomic.Pointer[state]
 	settings  sync.Mutex // serialises changes of settings and rules, and refresh
 	tokens    *token.Holder
@@ -83,7 +88,7 @@ func Start(ctx context.Context, o Options) (*Daemon, error) {
 		o.Now = time.Now
 	}
 	d := &Daemon{
-		given: o.Config, env: o.Env, goos: runtime.GOOS, version: o.Version, log: o.Log, now: o.Now, outbound: o.Outbound,
+		given: o.Config, env: o.Env, goos: runtime.GOOS, version: o.Version, log: o.Log, now: o.Now, outbound: o.Outbound, keySource: o.Key,
 		tokens: &token.Holder{}, served: make(chan error, 1), quit: make(chan struct{}), endFace: func() {},
 	}
 	d.ending, d.end = context.WithCancel(context.WithoutCancel(ctx))
@@ -108,6 +113,9 @@ func (d *Daemon) start(ctx context.Context) (err error) {
 		return err
 	}
 	if err := d.listen(ctx); err != nil {
+		return err
+	}
+	if err := d.openVault(ctx); err != nil {
 		return err
 	}
 	if err := d.refresh(); err != nil {
@@ -183,6 +191,9 @@ func (d *Daemon) release() error {
 	if d.listener != nil && d.server == nil {
 		errs = append(errs, d.listener.Close())
 	}
+	if d.vault != nil {
+		d.vault.Close()
+	}
 	if d.audit != nil {
 		errs = append(errs, d.audit.Close())
 	}
@@ -225,6 +236,9 @@ func (d *Daemon) Stop(ctx context.Context) error {
 
 // Run starts a daemon and stops it when ctx ends or a person asks for it.
 func Run(ctx context.Context, o Options) error {
+	if err := secrets.Harden(); err != nil {
+		o.Log.Warn("other programs of this user may read this process", "cause", err)
+	}
 	d, err := Start(ctx, o)
 	if err != nil {
 		return err

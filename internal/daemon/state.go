@@ -45,7 +45,7 @@ func (d *Daemon) refresh() error {
 	o.Self = func() []netip.AddrPort { return []netip.AddrPort{self} }
 	o.Intent, o.Observe = d.intent, d.observe
 	next := &state{cfg: cfg, out: outbound.New(policy, o)}
-	next.exec = executor.New(executor.Config{Send: next.out.Send, Check: next.policy().CheckURL, Now: d.now})
+	next.exec = executor.New(executor.Config{Send: next.out.Send, Check: next.policy().CheckURL, Now: d.now, Grant: d.vault.Grant})
 	if old := d.state.Swap(next); old != nil {
 		old.out.Close()
 	}

@@ -97,11 +97,6 @@ func (d *Daemon) Wrapper(_ context.Context, id string) (json.RawMessage, error) 
 	return w.Document(), nil
 }
 
-// Secrets says that this version keeps no credentials.
-func (d *Daemon) Secrets(context.Context) (*api.SecretList, error) {
-	return &api.SecretList{Secrets: []api.Secret{}, Reason: "this version of hbrestd keeps no credentials yet; a wrapper may name one in request.auth, and a run of it is refused with nothing sent"}, nil
-}
-
 // Change creates, updates, deletes or reads a wrapper for an agent.
 func (d *Daemon) Change(ctx context.Context, r *api.ChangeRequest) (*api.ChangeResult, error) {
 	return d.change(ctx, r, audit.AuthorAgent)

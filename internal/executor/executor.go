@@ -17,15 +17,18 @@ import (
 	"github.com/hyperbolic-gateway/hb-rest/internal/fault"
 	"github.com/hyperbolic-gateway/hb-rest/internal/outbound"
 	"github.com/hyperbolic-gateway/hb-rest/internal/paging"
+	"github.com/hyperbolic-gateway/hb-rest/internal/secrets"
 	"github.com/hyperbolic-gateway/hb-rest/internal/wrapper"
 	"github.com/hyperbolic-gateway/hb-rest/pkg/recipe"
 )
 
-// Config is what an Executor needs. All fields are required.
+// Config is what an Executor needs. All fields but Grant are required.
 type Config struct {
 	Send  func(context.Context, *outbound.Request) (*outbound.Response, error)
 	Check func(*url.URL) error // outbound.Policy.CheckURL: the part of the policy that needs no network
 	Now   func() time.Time     // for Retry-After dates
+	// Grant gives the right to use a credential for a host; nil: there are none.
+	Grant func(name, host string) (*secrets.Grant, error)
 }
 
 // An Executor is safe for concurrent use.
@@ -100,34 +103,49 @@ func (e *Executor) refuse(call *wrapper.Call) *fault.Error {
 	if err := e.c.Check(call.URL); err != nil {
 		return fault.From(err)
 	}
-	if call.Auth != "" {
-		// Credentials are not kept by this version: a wrapper may name one,
-		// and a run of it sends nothing.
-		return fault.New("SECRET_NOT_FOUND", "there is no credential %q", call.Auth).
-			With(fault.Field("wrapper.request.auth"))
+	g, f := e.grant(call)
+	if g != nil {
+		g.Close()
 	}
-	return nil
+	return f
+}
+
+// A task is one call on its way.
+type task struct {
+	e     *Executor
+	w     *wrapper.Wrapper
+	rec   *recipe.Recipe
+	o     Options
+	grant *secrets.Grant // nil: no credential
 }
 
 func (e *Executor) send(ctx context.Context, w *wrapper.Wrapper, call *wrapper.Call, o Options) (*Outcome, error) {
-	if err := e.refuse(call); err != nil {
+	if err := e.c.Check(call.URL); err != nil {
 		return nil, err
+	}
+	grant, f := e.grant(call)
+	if f != nil {
+		return nil, f
+	}
+	if grant != nil {
+		defer grant.Close()
 	}
 	rec := w.Response
 	if rec == nil {
 		rec = recipe.Plain()
 	}
+	t := &task{e: e, w: w, rec: rec, o: o, grant: grant}
 	var first *leaf
 	var pages []*recipe.Page
 	var report *paging.Report
 	var err error
 	if rec.Pagination.Paged() {
-		first, pages, report, err = e.walk(ctx, w, rec, call, o)
-	} else if first, err = e.fetch(ctx, w, rec, call, o, 1); err == nil && first.page != nil {
+		first, pages, report, err = t.walk(ctx, call)
+	} else if first, err = t.fetch(ctx, call, 1); err == nil && first.page != nil {
 		pages = []*recipe.Page{first.page}
 	}
 	if err != nil {
-		return nil, err
+		return nil, t.scrubbed(err)
 	}
 	out := &Outcome{Status: first.resp.Status, Call: call, Final: final(first.resp), Warnings: call.Warnings, Paging: report}
 	opt := recipe.RenderOptions{Name: w.Name}

@@ -40,7 +40,7 @@ func final(resp *outbound.Response) *url.URL {
 }
 
 // fetch sends one request and reads its answer.
-func (e *Executor) fetch(ctx context.Context, w *wrapper.Wrapper, rec *recipe.Recipe, call *wrapper.Call, o Options, n int) (*leaf, error) {
+func (t *task) fetch(ctx context.Context, call *wrapper.Call, n int) (*leaf, error) {
 	req := outbound.NewRequest(call.Method, call.URL, call.Body)
 	for _, h := range call.Header {
 		req.Header.Add(h.Name, h.Value)
@@ -48,25 +48,25 @@ func (e *Executor) fetch(ctx context.Context, w *wrapper.Wrapper, rec *recipe.Re
 	req.Timeout = call.Timeout
 	req.Mutating = call.Mutating()
 	req.Durable = req.Mutating
-	req.Tag = outbound.Tag{Kind: cmp.Or(o.Kind, "run"), Wrapper: w.ID, Call: o.Call}
-	if n > 1 && o.Call != "" { // a row of its own for each page
+	req.Tag = outbound.Tag{Kind: cmp.Or(t.o.Kind, "run"), Wrapper: t.w.ID, Call: t.o.Call}
+	if n > 1 && t.o.Call != "" { // a row of its own for each page
 		req.Tag.Call += "-p" + strconv.Itoa(n)
 	}
-	resp, err := e.c.Send(ctx, req)
+	resp, err := t.sendWith(ctx, call, req)
 	if err != nil {
 		return nil, err
 	}
-	if f := statusFault(call, resp, e.c.Now()); f != nil {
+	if f := statusFault(call, resp, t.e.c.Now()); f != nil {
 		return nil, &answered{f, final(resp)}
 	}
-	if isEmptySuccess(call, resp, w.Response != nil) {
+	if isEmptySuccess(call, resp, t.w.Response != nil) {
 		return &leaf{resp: resp}, nil
 	}
-	page, f := ReadPage(rec, resp)
+	page, f := ReadPage(t.rec, resp, t.scrubText())
 	if f != nil {
 		return nil, &answered{f, final(resp)}
 	}
-	if f := reportedFault(rec, page, resp.Status); f != nil {
+	if f := reportedFault(t.rec, page, resp.Status); f != nil {
 		return nil, &answered{f, final(resp)}
 	}
 	return &leaf{resp: resp, page: page}, nil
@@ -75,13 +75,13 @@ func (e *Executor) fetch(ctx context.Context, w *wrapper.Wrapper, rec *recipe.Re
 // walk follows a recipe's pages. The first page's failure is the run's; a
 // later one ends the walk with what was read. Each page is a request like any
 // other, with the same checks and an audit row of its own.
-func (e *Executor) walk(ctx context.Context, w *wrapper.Wrapper, rec *recipe.Recipe, call *wrapper.Call, o Options) (*leaf, []*recipe.Page, *paging.Report, error) {
-	walker := paging.New(rec.Pagination, call.URL, o.MaxPages, rec.Limits.MaxItems)
+func (t *task) walk(ctx context.Context, call *wrapper.Call) (*leaf, []*recipe.Page, *paging.Report, error) {
+	walker := paging.New(t.rec.Pagination, call.URL, t.o.MaxPages, t.rec.Limits.MaxItems)
 	edit := walker.First()
 	var first *leaf
 	var pages []*recipe.Page
 	for n := 1; ; n++ {
-		l, err := e.fetchEdited(ctx, w, rec, call, edit, o, n)
+		l, err := t.fetchEdited(ctx, call, edit, n)
 		if err != nil && first == nil {
 			return nil, nil, nil, err
 		}
@@ -89,14 +89,14 @@ func (e *Executor) walk(ctx context.Context, w *wrapper.Wrapper, rec *recipe.Rec
 			if errors.Is(ctx.Err(), context.Canceled) {
 				return nil, nil, nil, err // nobody is there to read what was kept
 			}
-			walker.Stop(stopReason(ctx, call, err))
+			walker.Stop(stopReason(ctx, call, t.scrubbed(err)))
 			break
 		}
 		if first == nil {
 			first = l
 		}
 		var more bool
-		edit, more = walker.Next(seen(rec, l))
+		edit, more = walker.Next(seen(t.rec, l))
 		if l.page != nil && !walker.Report().Repeat {
 			pages = append(pages, l.page)
 		}
@@ -128,15 +128,15 @@ func stopReason(ctx context.Context, call *wrapper.Call, err error) (string, *fa
 	return paging.StopError, f
 }
 
-func (e *Executor) fetchEdited(ctx context.Context, w *wrapper.Wrapper, rec *recipe.Recipe, call *wrapper.Call, edit paging.Edit, o Options, n int) (*leaf, error) {
+func (t *task) fetchEdited(ctx context.Context, call *wrapper.Call, edit paging.Edit, n int) (*leaf, error) {
 	c, err := edited(call, edit)
 	if err != nil {
 		return nil, err
 	}
-	if err := e.c.Check(c.URL); err != nil {
+	if err := t.e.c.Check(c.URL); err != nil {
 		return nil, err
 	}
-	return e.fetch(ctx, w, rec, c, o, n)
+	return t.fetch(ctx, c, n)
 }
 
 // edited is the call with a page's changes. A body that no page touches keeps

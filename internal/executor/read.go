@@ -11,14 +11,15 @@ import (
 	"github.com/hyperbolic-gateway/hb-rest/pkg/recipe"
 )
 
-// ReadPage reads an answer's body with a recipe. Its fault is one of
+// ReadPage reads an answer's body with a recipe; scrub (nil: none) goes over
+// every text and key that is kept. Its fault is one of
 // RESPONSE_EMPTY, RESPONSE_ENCODING, RESPONSE_TOO_DEEP and RESPONSE_NOT_JSON.
-func ReadPage(rec *recipe.Recipe, resp *outbound.Response) (*recipe.Page, *fault.Error) {
+func ReadPage(rec *recipe.Recipe, resp *outbound.Response, scrub func(string) string) (*recipe.Page, *fault.Error) {
 	text, f := Text(resp)
 	if f != nil {
 		return nil, f
 	}
-	page, err := rec.Read(text, rec.Limits.MaxItems, nil)
+	page, err := rec.Read(text, rec.Limits.MaxItems, scrub)
 	if err != nil {
 		return nil, bodyFault(resp, text, err)
 	}

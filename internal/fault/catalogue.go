@@ -64,7 +64,14 @@ var catalogue = []Entry{
 	{"POLICY_REQUEST_TOO_LARGE", groupPolicy, 200, false, "The URL or body is over the limit once the arguments are filled in.", "Send smaller arguments, or split the call."},
 
 	{"AUTH_REQUIRED", groupSecret, 200, false, "The API answered 401, or 403 with a credential attached.", "The API wants a credential: a person stores one, and the wrapper names it in request.auth."},
-	{"SECRET_NOT_FOUND", groupSecret, 200, false, "request.auth names a credential that does not exist.", "Call wrap_secret_list to see the names. Only a person can add a credential."},
+	{"SECRET_NOT_FOUND", groupSecret, 200, false, "request.auth names a credential that does not exist.", "Call wrap_secret_list to see the names. Only a person can add a credential: `hbrestd secret set NAME --host HOST`."},
+	{"SECRET_HOST_NOT_ALLOWED", groupSecret, 200, false, "The request's host is not one of the credential's hosts; nothing was sent.", "Only a person can bind a credential to another host: `hbrestd secret bind NAME --host HOST`."},
+	{"SECRET_LOCKED", groupSecret, 200, false, "There is no keyring, it is locked, or the key of the credentials is not in it.", "Ask a person to run `hbrestd secret list`, which says what is wrong with the keyring and how to fix it."},
+	{"SECRET_DAMAGED", groupSecret, 200, false, "The sealed record cannot be read: damaged, changed, or sealed with another key.", "Ask a person to enter the value again with `hbrestd secret set NAME`."},
+	{"SECRET_INVALID", groupSecret, 422, false, "What was set of a credential has problems; each is a detail (commands only).", "Fix the named fields and set the credential again."},
+	{"OAUTH_TOKEN_FAILED", groupSecret, 200, false, "The token endpoint answered an error.", "Ask a person to check client id, secret, scope and audience with `hbrestd secret show NAME`."},
+	{"OAUTH_TOKEN_UNREACHABLE", groupSecret, 200, true, "The token endpoint did not answer.", "Repeat the call in a moment; if it lasts, ask a person to check the token URL with `hbrestd secret show NAME`."},
+	{"OAUTH_TOKEN_BAD_ANSWER", groupSecret, 200, false, "The token endpoint did not answer as RFC 6749 says.", "Ask a person to check the token URL with `hbrestd secret show NAME`."},
 
 	{"UPSTREAM_BAD_REQUEST", groupUpstream, 200, false, "Status 400, 411, 414, 415 or 431.", "Compare the dry run (wrap_test, `hbrestd wrapper test`) with the API's documentation."},
 	{"UPSTREAM_PAYMENT_REQUIRED", groupUpstream, 200, false, "Status 402.", "The API wants payment or more quota: look at the account there."},

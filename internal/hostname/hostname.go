@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"golang.org/x/net/idna"
+	"golang.org/x/net/publicsuffix"
 )
 
 // Limits of RFC 1035 section 2.3.4 for a name without its last dot.
@@ -230,6 +231,20 @@ func Origin(u *url.URL) (string, error) {
 		return "", bad(host, "has no origin: the scheme is not http or https")
 	}
 	return scheme + "://" + Join(host, port), nil
+}
+
+// Site is the registrable domain of a canonical host by the public suffix list:
+// "example.co.uk" for "api.example.co.uk". Addresses, single labels and public
+// suffixes are their own site.
+func Site(host string) string {
+	if _, err := netip.ParseAddr(host); err == nil {
+		return host
+	}
+	site, err := publicsuffix.EffectiveTLDPlusOne(host)
+	if err != nil {
+		return host
+	}
+	return site
 }
 
 // Join writes a canonical host and a port as host:port, an IPv6 literal in

@@ -156,3 +156,16 @@ func FuzzCanonical(f *testing.F) {
 		}
 	})
 }
+
+// Values of the public suffix list.
+func TestSite(t *testing.T) {
+	for host, want := range map[string]string{
+		"api.example.com": "example.com", "example.com": "example.com", "a.b.example.co.uk": "example.co.uk",
+		"login.example.org": "example.org", "co.uk": "co.uk", "localhost": "localhost", "127.0.0.1": "127.0.0.1", "::1": "::1",
+		"alice.github.io": "alice.github.io", "bob.github.io": "bob.github.io",
+	} {
+		if got := hostname.Site(host); got != want {
+			t.Errorf("%s: %s, want %s", host, got, want)
+		}
+	}
+}

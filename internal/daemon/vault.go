@@ -1,0 +1,282 @@
+package daemon
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/hyperbolic-gateway/hb-rest/internal/api"
+	"github.com/hyperbolic-gateway/hb-rest/internal/audit"
+	"github.com/hyperbolic-gateway/hb-rest/internal/control"
+	"github.com/hyperbolic-gateway/hb-rest/internal/fault"
+	"github.com/hyperbolic-gateway/hb-rest/internal/hostname"
+	"github.com/hyperbolic-gateway/hb-rest/internal/oauth"
+	"github.com/hyperbolic-gateway/hb-rest/internal/outbound"
+	"github.com/hyperbolic-gateway/hb-rest/internal/secrets"
+	"github.com/hyperbolic-gateway/hb-rest/internal/wrapper"
+)
+
+// openVault makes the vault. It never asks the keyring and never fails for
+// want of one: a daemon without credentials is of use too.
+func (d *Daemon) openVault(ctx context.Context) (err error) {
+	key := d.keySource
+	if key == nil {
+		key = d.systemKey()
+	}
+	d.vault, err = secrets.Open(context.WithoutCancel(ctx), secrets.Options{
+		Records: d.store, Key: key, Now: d.now,
+		Mint: oauth.New(func(ctx context.Context, r *outbound.Request) (*outbound.Response, error) {
+			return d.state.Load().out.Send(ctx, r)
+		}),
+	})
+	return err
+}
+
+// systemKey reads the master key with the short-lived program that links the
+// keyring library.
+func (d *Daemon) systemKey() secrets.KeySource {
+	unavailable := func(reason, fix string) secrets.KeySource {
+		return func(context.Context, bool) ([]byte, error) {
+			return nil, &secrets.KeyError{State: secrets.State{Status: secrets.None, Reason: reason, Fix: fix}}
+		}
+	}
+	k := &secrets.Keyring{Backend: secrets.DefaultBackend(), Item: d.keyItem(), Env: secrets.KeyringEnv(os.Environ())}
+	switch d.given.Keyring {
+	case "off":
+		return unavailable("credentials are switched off by the setting keyring", "Run `hbrestd config set keyring system`, then start the daemon again.")
+	case "file":
+		if d.given.PassphraseFile == "" {
+			return unavailable("the encrypted file needs a passphrase, and there is none",
+				"Give the unit LoadCredential=hbrestd-passphrase:PATH, then start the daemon again.")
+		}
+		k.Backend, k.Dir, k.Passphrase = secrets.EncryptedFile, filepath.Join(d.given.WrapDir, "keyring"), secrets.PassphraseFile(d.given.PassphraseFile)
+	}
+	me, err := os.Executable()
+	if err == nil {
+		k.Program, err = secrets.FindProgram(me)
+	}
+	if err != nil {
+		return unavailable("the program hbrestd-keyring is not installed beside hbrestd", "Install all three programs into one folder, then start the daemon again.")
+	}
+	d.probe = k.Probe
+	return k.Key
+}
+
+// keyItem is the key's name in the keyring: one for each home, so that two
+// daemons of one user do not share a key.
+func (d *Daemon) keyItem() string {
+	sum := sha256.Sum256([]byte(d.given.Home))
+	return "master-" + hex.EncodeToString(sum[:6])
+}
+
+// Secrets lists what an agent may know of the credentials.
+func (d *Daemon) Secrets(context.Context) (*api.SecretList, error) {
+	metas, err := d.vault.List()
+	if err != nil {
+		return nil, err
+	}
+	st := d.vault.State()
+	out := &api.SecretList{Secrets: []api.Secret{}, Available: st.Status == secrets.Ready || st.Status == secrets.NotAsked}
+	if !out.Available {
+		out.Reason = st.Reason
+	}
+	for _, m := range metas {
+		s := api.Secret{Name: m.Name, Headers: []string{}, AllowedHosts: append([]string{}, m.AllowedHosts...)}
+		for _, h := range m.Headers {
+			s.Headers = append(s.Headers, h.Name)
+		}
+		if len(s.Headers) == 0 && m.Problem == "" {
+			s.Headers = []string{"Authorization"}
+		}
+		out.Secrets = append(out.Secrets, s)
+	}
+	return out, nil
+}
+
+// SecretState is what a person may see of the credentials and their keyring.
+func (p person) SecretState(ctx context.Context) (*control.SecretState, error) {
+	st := p.vault.Check(ctx, p.probe)
+	metas, err := p.vault.List()
+	if err != nil {
+		return nil, err
+	}
+	out := &control.SecretState{State: string(st.Status), Reason: st.Reason, Fix: st.Fix, Detail: st.Detail, Secrets: []control.SecretInfo{}}
+	for _, m := range metas {
+		out.Secrets = append(out.Secrets, p.secretInfo(m))
+	}
+	return out, nil
+}
+
+func (p person) secretInfo(m secrets.Meta) control.SecretInfo {
+	out := control.SecretInfo{
+		Name: m.Name, Kind: string(m.Kind), Headers: []control.SecretHeader{}, AllowedHosts: append([]string{}, m.AllowedHosts...), Problem: m.Problem,
+	}
+	for _, h := range m.Headers {
+		out.Headers = append(out.Headers, control.SecretHeader(h))
+	}
+	if o := m.OAuth; o != nil {
+		out.OAuth = &control.SecretOAuth{TokenURL: o.TokenURL, ClientID: o.ClientID, Scope: o.Scope, Audience: o.Audience, AuthStyle: string(o.AuthStyle)}
+	}
+	if !m.Updated.IsZero() {
+		out.Updated = m.Updated.UTC().Format(time.RFC3339)
+	}
+	for _, e := range p.store.List() {
+		if e.Wrapper != nil && e.Wrapper.Request.Auth == m.Name {
+			out.UsedBy = append(out.UsedBy, e.ID)
+		}
+	}
+	return out
+}
+
+// PutSecret seals a credential. Only the control socket leads here.
+func (p person) PutSecret(ctx context.Context, r *control.SecretPut) (*control.SecretResult, error) {
+	defer func() {
+		for _, v := range r.Values {
+			clear(v)
+		}
+	}()
+	ctx, done, err := p.begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	if r.Create {
+		if _, err := p.vault.Find(r.Name); err == nil {
+			return nil, fault.New("SECRET_INVALID", "there is a credential %q already", r.Name).
+				With(fault.Field("name"), fault.Hint("Run `hbrestd secret rotate %s` for a new value, or choose another name.", r.Name))
+		}
+	}
+	m := secrets.Meta{Name: r.Name, Kind: secrets.Kind(r.Kind), AllowedHosts: r.AllowedHosts}
+	for _, h := range r.Headers {
+		m.Headers = append(m.Headers, secrets.HeaderValue(h))
+	}
+	if o := r.OAuth; o != nil {
+		m.OAuth = &secrets.OAuthMeta{TokenURL: o.TokenURL, ClientID: o.ClientID, Scope: o.Scope, Audience: o.Audience, AuthStyle: secrets.AuthStyle(o.AuthStyle)}
+	}
+	words := audit.ActionSecretChanged
+	if r.Stdin {
+		words = audit.ActionSecretPiped
+	}
+	return p.seal(ctx, m, r.Values, r.Confirm, words)
+}
+
+// seal checks what the vault cannot, asks what must be asked, and saves.
+func (p person) seal(ctx context.Context, m secrets.Meta, values [][]byte, confirmed []string, words audit.Action) (*control.SecretResult, error) {
+	if m.OAuth != nil {
+		ask, err := p.tokenHost(m, confirmed)
+		if err != nil || ask != nil {
+			return ask, err
+		}
+	}
+	if err := p.vault.Put(ctx, m, values); err != nil {
+		return nil, err
+	}
+	p.changed(ctx, action{words, audit.AuthorHuman}, "")
+	p.log.Info(string(words))
+	saved, err := p.vault.Find(m.Name)
+	if err != nil {
+		return nil, err
+	}
+	info := p.secretInfo(saved)
+	return &control.SecretResult{OK: true, Secret: &info}, nil
+}
+
+// tokenHost checks the token endpoint by the outbound policy, and asks when it
+// belongs to another site than the hosts: the client secret goes there.
+func (p person) tokenHost(m secrets.Meta, confirmed []string) (*control.SecretResult, error) {
+	u, err := url.Parse(m.OAuth.TokenURL)
+	if err != nil {
+		return nil, fault.New("SECRET_INVALID", "the token URL cannot be read").With(fault.Field("oauth.tokenUrl"))
+	}
+	if err := p.state.Load().policy().CheckURL(u); err != nil {
+		return nil, fault.From(err).With(fault.Field("oauth.tokenUrl"))
+	}
+	host, _, err := hostname.FromURL(u)
+	if err != nil {
+		return nil, fault.New("SECRET_INVALID", "the token URL: %v", err).With(fault.Field("oauth.tokenUrl"))
+	}
+	same := slices.ContainsFunc(m.AllowedHosts, func(h string) bool {
+		c, err := hostname.Canonical(h)
+		return err == nil && hostname.Site(c) == hostname.Site(host)
+	})
+	if same || slices.Contains(confirmed, "token-host") {
+		return nil, nil
+	}
+	return &control.SecretResult{
+		Confirm: "token-host",
+		Message: "the client secret will be sent to " + host + ", which is not on the site of any allowed host",
+	}, nil
+}
+
+// BindSecret changes the hosts; the values stay sealed.
+func (p person) BindSecret(ctx context.Context, r *control.SecretBind) (*control.SecretResult, error) {
+	ctx, done, err := p.begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	m, err := p.vault.Find(r.Name)
+	if err != nil {
+		return nil, err
+	}
+	hosts := slices.Clone(m.AllowedHosts)
+	for _, h := range append(slices.Clone(r.Add), r.Remove...) {
+		if _, err := hostname.Canonical(h); err != nil {
+			return nil, fault.New("SECRET_INVALID", "%v", err).With(fault.Field("hosts"))
+		}
+	}
+	for _, h := range r.Add {
+		if c, _ := hostname.Canonical(h); !slices.Contains(hosts, c) {
+			hosts = append(hosts, c)
+		}
+	}
+	for _, h := range r.Remove {
+		c, _ := hostname.Canonical(h)
+		hosts = slices.DeleteFunc(hosts, func(old string) bool { return old == c })
+	}
+	m.AllowedHosts = hosts
+	return p.seal(ctx, m, nil, r.Confirm, audit.ActionSecretBound)
+}
+
+// DeleteSecret removes a credential and its cached token.
+func (p person) DeleteSecret(ctx context.Context, r *control.SecretName) (*control.SecretResult, error) {
+	_, done, err := p.begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	if err := p.vault.Delete(r.Name); err != nil {
+		return nil, err
+	}
+	p.changed(ctx, action{audit.ActionSecretDeleted, audit.AuthorHuman}, "")
+	p.log.Info("credential deleted")
+	return &control.SecretResult{OK: true}, nil
+}
+
+// TestSecret runs a saved wrapper that reads with the credential. A free URL
+// would be a way to send it somewhere.
+func (p person) TestSecret(ctx context.Context, r *control.SecretTest) (*api.RunResult, error) {
+	w, err := p.store.Get(r.Wrapper)
+	if err != nil {
+		return nil, err
+	}
+	if err := testable(w, r.Name); err != nil {
+		return nil, err
+	}
+	return p.live(ctx, w, nil, nil, "", "run")
+}
+
+func testable(w *wrapper.Wrapper, name string) error {
+	switch {
+	case w.Request.Auth != name:
+		return fault.New("SECRET_INVALID", "wrapper %s does not use the credential %q", w.ID, name).With(fault.Field("wrapper"))
+	case w.Mutating || w.Request.Method != "GET" && w.Request.Method != "HEAD":
+		return fault.New("SECRET_INVALID", "wrapper %s writes; a test only reads", w.ID).With(fault.Field("wrapper"))
+	}
+	return nil
+}
