@@ -808,6 +808,10 @@ func TestRecovered(t *testing.T) {
 	if len(rows) != 1 || rows[0].Action != audit.ActionRecovered || rows[0].Kind != audit.KindAudit || err != nil {
 		t.Errorf("%+v, %v", rows, err)
 	}
+	// The chain is whole from there on, and the verdict says what came before.
+	if r, err := l.Verify(t.Context(), ""); err != nil || !r.OK || r.Recovered != rows[0].Seq {
+		t.Errorf("%+v, %v", r, err)
+	}
 }
 
 func TestReadingFails(t *testing.T) {

@@ -216,6 +216,10 @@ type Report struct {
 	BadSeq   uint64 // number of the first row that is wrong or missing; 0 if none
 	Problem  string // what is wrong with it, for a person
 	HeadSeen bool   // the given head is in the chain
+	// Recovered is the newest row that says that a damaged file was set aside:
+	// the chain is whole from what was left, but rows before it may be missing.
+	// 0 if there is none.
+	Recovered uint64
 }
 
 // Verify reads every row that is kept and checks that none was changed, removed,

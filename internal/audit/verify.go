@@ -15,6 +15,7 @@ type verifier struct {
 	badSeq      uint64
 	problem     string
 	headSeen    bool
+	recovered   uint64 // the newest row that tells of a damaged file
 }
 
 func (v *verifier) bad(seq uint64, format string, args ...any) {
@@ -50,6 +51,9 @@ func (v *verifier) add(row []byte) error {
 		v.bad(s.seq, "row %d was changed, or is not the row that was written there", s.seq)
 	case s.seq == v.end.seq && s.hash != v.end.hash:
 		v.bad(s.seq, "row %d is not the one that hbrestd has written: it, or a row before it, was written anew", s.seq)
+	}
+	if c, err := s.content(); ok && err == nil && c.phase == phaseRecovered {
+		v.recovered = s.seq
 	}
 	v.at = s.head
 	v.compare()
@@ -103,7 +107,7 @@ func (v *verifier) report() Report {
 	}
 	r := Report{
 		OK: v.problems == 0, Rows: v.rows, First: v.first, Head: v.at.String(),
-		BadSeq: v.badSeq, Problem: v.problem, HeadSeen: v.headSeen,
+		BadSeq: v.badSeq, Problem: v.problem, HeadSeen: v.headSeen, Recovered: v.recovered,
 	}
 	if v.problems > 1 {
 		r.Problem += fmt.Sprintf("; %d problems in all", v.problems)

@@ -217,7 +217,11 @@ func verdict(r *control.AuditReport) string {
 	if r.HeadSeen {
 		seen = "; the noted head is in it"
 	}
-	return fmt.Sprintf("the audit trail verifies: %d rows from %d on, head %s%s\n", r.Rows, r.First, clean(r.Head), seen)
+	lost := ""
+	if r.Recovered > 0 {
+		lost = fmt.Sprintf("note: row %d says that a damaged file was set aside; rows before it may be missing\n", r.Recovered)
+	}
+	return fmt.Sprintf("the audit trail verifies: %d rows from %d on, head %s%s\n", r.Rows, r.First, clean(r.Head), seen) + lost
 }
 
 func (a *app) auditHeadCommand() *cobra.Command {

@@ -150,6 +150,8 @@ type AuditReport struct {
 	BadSeq   uint64 `json:"badSeq,omitempty"`
 	Problem  string `json:"problem,omitempty"` // what is wrong, for a person
 	HeadSeen bool   `json:"headSeen,omitempty"`
+	// Recovered is the newest row that says that a damaged file was set aside.
+	Recovered uint64 `json:"recovered,omitempty"`
 }
 
 // AuditHead is the end of the chain, to be noted elsewhere.

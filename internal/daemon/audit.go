@@ -122,7 +122,7 @@ func (d *Daemon) AuditVerify(ctx context.Context, r *control.AuditVerifyRequest)
 		return nil, err
 	}
 	return &control.AuditReport{
-		OK: rep.OK, Rows: rep.Rows, First: rep.First, Head: rep.Head, BadSeq: rep.BadSeq, Problem: rep.Problem, HeadSeen: rep.HeadSeen,
+		OK: rep.OK, Rows: rep.Rows, First: rep.First, Head: rep.Head, BadSeq: rep.BadSeq, Problem: rep.Problem, HeadSeen: rep.HeadSeen, Recovered: rep.Recovered,
 	}, nil
 }
 

@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"net/netip"
+	"strconv"
 
 	"github.com/hyperbolic-gateway/hb-rest/internal/config"
 	"github.com/hyperbolic-gateway/hb-rest/internal/control"
@@ -123,7 +124,28 @@ func (d *Daemon) Allowed(context.Context) (*control.AllowList, error) {
 
 // Allow adds a rule; the connections of the old policy are not used again.
 func (d *Daemon) Allow(ctx context.Context, r *control.AllowRule) (*control.AllowList, error) {
-	return d.changeRule(ctx, r, allowAdded, d.store.Allow)
+	return d.changeRule(ctx, r, allowAdded, func(rule store.AllowRule) (bool, error) {
+		if why := d.neverOpens(rule); why != "" {
+			return false, fault.New("BAD_REQUEST", "%s is never called, whatever is allowed: %s", hostname.Join(rule.Host, rule.Port), why).
+				With(fault.Field("host"), fault.Hint("Allow the host and port of the API itself."))
+		}
+		return d.store.Allow(rule)
+	})
+}
+
+// neverOpens says why a rule would change nothing; "" when it may.
+func (d *Daemon) neverOpens(r store.AllowRule) string {
+	a, err := netip.ParseAddr(r.Host)
+	if err != nil {
+		return "" // what a name resolves to shows when it is called
+	}
+	if err := (outbound.Policy{AllowPrivate: true}).CheckAddr(a); err != nil {
+		return fault.From(err).Message
+	}
+	if a.IsLoopback() && r.Port == strconv.Itoa(int(d.addr.Port())) {
+		return "it is hbrestd itself"
+	}
+	return ""
 }
 
 // Disallow removes a rule.
