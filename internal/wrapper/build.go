@@ -35,8 +35,10 @@ func (w *Wrapper) Build(args []byte) (*Call, error) {
 		call.Method, _ = b.args["method"].(string)
 	}
 	call.URL = b.url(w.Request.url, w.Request.Query)
-	call.Header = b.headers(w.Request.Headers)
-	if w.Request.Body != nil && carriesBody(call.Method) {
+	if b.large == nil {
+		call.Header = b.headers(w.Request.Headers)
+	}
+	if b.large == nil && w.Request.Body != nil && carriesBody(call.Method) {
 		if body, ok := w.Request.Body.root.append(b, nil); ok && !b.tooLarge(len(body), MaxBody, "body") {
 			call.Body = body
 		}
@@ -64,9 +66,15 @@ func withDefault(hs []Header, name, value string) []Header {
 	return append(hs, Header{name, value})
 }
 
-// A build is the filling of one request.
+// A build is the filling of one request. A document may name one large argument
+// thousands of times, so a build never does work for what it will not send:
+// sizes are looked at before a value is escaped or copied, nothing is filled in
+// after the first part that is too large, a template with an omitted argument is
+// not filled at all, and a list is read once.
 type build struct {
 	args     map[string]recipe.Value
+	lists    map[string][]string // query values of the arrays, escaped
+	refused  map[string]bool     // arguments that cannot stand in the path
 	problems []recipe.Problem
 	large    *fault.Error // the request is too large; nothing more is filled in
 }
@@ -82,8 +90,7 @@ func (b *build) problem(name, code, hint, format string, args ...any) {
 }
 
 // tooLarge notes and reports whether a part of the request is over its limit.
-// It is asked after every value, so that a template that repeats a large
-// argument stops early.
+// It is asked before every value: escaping makes none shorter.
 func (b *build) tooLarge(size, limit int, what string) bool {
 	if b.large == nil && size > limit {
 		b.large = fault.New("POLICY_REQUEST_TOO_LARGE", "the filled %s is over %d bytes", what, limit).With(fault.Field("wrapper.request." + what))
@@ -108,29 +115,44 @@ func (b *build) scalarText(name, where string) (string, bool) {
 	return "", false
 }
 
+// given reports whether no placeholder of t is omitted or null; those that
+// cannot stand there are problems.
+func (b *build) given(t Template, where string) bool {
+	complete := true
+	for _, p := range t.parts {
+		if p.name != "" {
+			_, ok := b.scalarText(p.name, where)
+			complete = complete && ok
+		}
+	}
+	return complete
+}
+
 // text fills a template. ok is false when any placeholder in it is omitted or
 // null: then the whole value is omitted.
 func (b *build) text(t Template, where string, limit int, what string) (string, bool) {
 	if t.literal() {
 		return t.source, true
 	}
-	var out strings.Builder
-	complete := true
+	if !b.given(t, where) {
+		return "", false
+	}
+	if name, whole := t.whole(); whole {
+		s, _ := b.scalarText(name, where)
+		return s, !b.tooLarge(len(s), limit, what)
+	}
+	var out []byte
 	for _, p := range t.parts {
 		s := p.text
 		if p.name != "" {
-			var ok bool
-			if s, ok = b.scalarText(p.name, where); !ok {
-				complete = false
-				continue
-			}
+			s, _ = b.scalarText(p.name, where)
 		}
-		out.WriteString(s)
-		if b.tooLarge(out.Len(), limit, what) {
+		if b.tooLarge(len(out)+len(s), limit, what) {
 			return "", false
 		}
+		out = append(out, s...)
 	}
-	return out.String(), complete
+	return string(out), true
 }
 
 // headers fills the author's headers in their order.
@@ -140,12 +162,12 @@ func (b *build) headers(params []Param) []Header {
 	for _, p := range params {
 		t := p.Values[0]
 		value, ok := b.text(t, "a header", MaxHeaders, "headers")
-		if !ok {
-			continue
-		}
 		size += len(value)
 		if b.tooLarge(size, MaxHeaders, "headers") {
 			return nil
+		}
+		if !ok {
+			continue
 		}
 		b.headerSafe(t, p.Name)
 		out = append(out, Header{p.Name, strings.Trim(value, " ")})
@@ -178,6 +200,9 @@ func (b *build) url(t *urlTemplate, query []Param) *url.URL {
 	q := &queryWriter{b: b, size: len(t.scheme) + len("://") + len(t.host) + len(path)}
 	b.tooLarge(q.size, MaxURL, "url")
 	for _, p := range t.pairs {
+		if b.large != nil {
+			return nil
+		}
 		if p.key == "" {
 			q.add(p.literal)
 			continue
@@ -186,8 +211,12 @@ func (b *build) url(t *urlTemplate, query []Param) *url.URL {
 	}
 	q.appending = true
 	for _, p := range query {
+		key := escape(p.Name) + "="
 		for _, v := range p.Values {
-			q.param(escape(p.Name)+"=", v)
+			if b.large != nil {
+				return nil
+			}
+			q.param(key, v)
 		}
 	}
 	if b.large != nil {
@@ -214,14 +243,19 @@ type queryWriter struct {
 	appending bool
 }
 
+// room reports whether a piece of n bytes still fits.
+func (q *queryWriter) room(n int) bool {
+	return !q.b.tooLarge(q.size+len("&")+n, MaxURL, "url") // or the "?" in front of the first
+}
+
 func (q *queryWriter) add(piece string) {
 	if n := len(q.pieces); q.appending && n > 0 && q.pieces[n-1] == "" {
 		q.pieces = q.pieces[:n-1]
 		q.size--
 	}
 	q.appending = false
-	q.size += len("&") + len(piece) // or the "?" in front of the first
-	if !q.b.tooLarge(q.size, MaxURL, "url") {
+	if q.room(len(piece)) {
+		q.size += len("&") + len(piece)
 		q.pieces = append(q.pieces, piece)
 	}
 }
@@ -234,49 +268,71 @@ func (q *queryWriter) param(key string, t Template) {
 		q.mixed(key, t)
 		return
 	}
-	list, isList := q.b.args[name].(recipe.Array)
-	if !isList {
-		if s, ok := q.b.scalarText(name, "the query"); ok {
-			q.add(key + escape(s))
+	if list, isList := q.b.args[name].(recipe.Array); isList {
+		for _, text := range q.b.list(name, list) {
+			if q.b.large != nil {
+				return
+			}
+			q.add(key + text)
 		}
 		return
 	}
-	for i, e := range list {
-		if q.b.large != nil {
-			return
-		}
-		s, isText := e.(string)
-		if !isText {
-			var ok bool
-			if s, ok = scalar(e); !ok {
-				if e != nil {
-					q.b.problem(name, "TYPE", "send strings, numbers or booleans", "item %d goes into the query, which cannot hold an %s", i, typeOf(e))
-				}
-				continue
-			}
-		}
+	if s, ok := q.b.scalarText(name, "the query"); ok && q.room(len(s)) {
 		q.add(key + escape(s))
 	}
+}
+
+// list is the escaped texts of an array's items, without the nulls.
+func (b *build) list(name string, items recipe.Array) []string {
+	if texts, known := b.lists[name]; known {
+		return texts
+	}
+	texts := []string{}
+	size := 0
+	for i, e := range items {
+		s, ok := e.(string)
+		if !ok {
+			s, ok = scalar(e)
+		}
+		if !ok {
+			if e != nil {
+				b.problem(name, "TYPE", "send strings, numbers or booleans", "item %d goes into the query, which cannot hold an %s", i, typeOf(e))
+				break
+			}
+			continue
+		}
+		if b.tooLarge(size+len(s), MaxURL, "url") {
+			return nil
+		}
+		text := escape(s)
+		size += len("&=") + len(text)
+		texts = append(texts, text)
+	}
+	if b.lists == nil {
+		b.lists = map[string][]string{}
+	}
+	b.lists[name] = texts
+	return texts
 }
 
 // mixed adds a parameter whose value has text around its placeholders, or
 // none. Literal text is encoded already.
 func (q *queryWriter) mixed(key string, t Template) {
-	var out strings.Builder
-	out.WriteString(key)
+	const where = "the middle of a query value"
+	if !q.b.given(t, where) {
+		return
+	}
+	out := []byte(key)
 	for _, p := range t.parts {
-		s := p.text
-		if p.name != "" {
-			v, ok := q.b.scalarText(p.name, "the middle of a query value")
-			if !ok {
-				return
-			}
-			s = escape(v)
+		if p.name == "" {
+			out = append(out, p.text...)
+			continue
 		}
-		out.WriteString(s)
-		if q.b.tooLarge(q.size+len("&")+out.Len(), MaxURL, "url") {
+		s, _ := q.b.scalarText(p.name, where)
+		if !q.room(len(out) + len(s)) {
 			return
 		}
+		out = appendEscaped(out, s)
 	}
-	q.add(out.String())
+	q.add(string(out))
 }

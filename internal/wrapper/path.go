@@ -29,6 +29,9 @@ func (b *build) path(t Template) string {
 		}
 	}
 	for _, p := range t.parts {
+		if b.large != nil {
+			return ""
+		}
 		if p.name == "" {
 			for i, s := range strings.Split(p.text, "/") {
 				if i > 0 {
@@ -38,7 +41,7 @@ func (b *build) path(t Template) string {
 			}
 			continue
 		}
-		for i, s := range b.pathValue(p) {
+		for i, s := range b.pathValue(p, size) {
 			if i > 0 {
 				segments = append(segments, &segment{})
 			}
@@ -53,18 +56,59 @@ func (b *build) path(t Template) string {
 		if i > 0 {
 			out.WriteByte('/')
 		}
-		if text := s.text.String(); s.name != "" && len(b.problems) == 0 && isDotsOrEmpty(text) {
-			b.badSegment(s.name, `the value makes a path segment that is empty, "." or ".."`)
+		text := s.text.String()
+		if s.name != "" && len(b.problems) == 0 {
+			if message := misread(text); message != "" {
+				b.badSegment(s.name, message)
+			}
 		}
-		out.WriteString(s.text.String())
+		out.WriteString(text)
 	}
 	return out.String()
 }
 
+// misread says what is wrong with a filled segment, however its pieces came
+// about: some servers decode %2F and %5C before they resolve dots, and some
+// drop ";" and what follows it first.
+func misread(segment string) string {
+	text := segment
+	if decoded, err := url.PathUnescape(segment); err == nil {
+		text = decoded
+	}
+	if text == "" || isDots(text) {
+		return `the value makes a path segment that is empty, "." or ".."`
+	}
+	pieces := strings.FieldsFunc(text, isSlash)
+	for _, piece := range pieces {
+		if isDots(piece) || len(piece) < len(text) && isDotsOrEmpty(piece) {
+			return `the value makes a path with "." or ".." between slashes`
+		}
+	}
+	return ""
+}
+
+func isSlash(r rune) bool { return r == '/' || r == '\\' }
+
 // pathValue is the value of a placeholder in the path, as one piece, or with
 // raw as one for each segment. It is never empty, so that a refused value does
 // not stop the search for further problems.
-func (b *build) pathValue(p part) []string {
+// before is the size of the path so far.
+func (b *build) pathValue(p part, before int) []string {
+	if b.refused[p.name] {
+		return []string{"x"} // it may stand there a thousand times
+	}
+	n := len(b.problems)
+	pieces := b.checkedPathValue(p, before)
+	if len(b.problems) > n {
+		if b.refused == nil {
+			b.refused = map[string]bool{}
+		}
+		b.refused[p.name] = true
+	}
+	return pieces
+}
+
+func (b *build) checkedPathValue(p part, before int) []string {
 	v, given := b.args[p.name]
 	switch {
 	case !given:
@@ -78,6 +122,9 @@ func (b *build) pathValue(p part) []string {
 	if !ok {
 		return []string{"x"}
 	}
+	if b.tooLarge(before+len(s), MaxURL, "url") {
+		return nil
+	}
 	if strings.ContainsFunc(s, isControl) {
 		code := "CONTROL_CHARACTER"
 		if p.raw {
@@ -88,8 +135,8 @@ func (b *build) pathValue(p part) []string {
 	}
 	pieces := strings.Split(s, "/")
 	if !p.raw {
-		// Some servers decode %2F and %5C before they resolve dots.
-		for _, piece := range strings.FieldsFunc(s, func(r rune) bool { return r == '/' || r == '\\' }) {
+		// The finished segment is judged too; here it is known whose dots they are.
+		for _, piece := range strings.FieldsFunc(s, isSlash) {
 			if len(piece) < len(s) && isDotsOrEmpty(piece) {
 				b.badSegment(p.name, `the value has "." or ".." between slashes`)
 				return []string{"x"}
@@ -120,5 +167,11 @@ func isDotsOrEmpty(s string) bool {
 	if decoded, err := url.PathUnescape(s); err == nil {
 		s = decoded
 	}
-	return s == "" || s == "." || s == ".."
+	return s == "" || isDots(s)
+}
+
+// isDots reports whether s is "." or "..", also with ";" and something behind.
+func isDots(s string) bool {
+	s, _, _ = strings.Cut(s, ";")
+	return s == "." || s == ".."
 }

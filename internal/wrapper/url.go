@@ -1,7 +1,6 @@
 package wrapper
 
 import (
-	"fmt"
 	"net/url"
 	"strconv"
 	"strings"
@@ -255,23 +254,32 @@ func (c *checker) credentialQuery(field, name string) {
 // escape percent-encodes every byte that is not unreserved in RFC 3986; a space
 // becomes %20.
 func escape(s string) string {
-	n := 0
 	for i := range len(s) {
-		if !unreserved(s[i]) {
-			n++
+		if !stays[s[i]] {
+			return string(appendEscaped(make([]byte, 0, len(s)+len(s)/2), s))
 		}
 	}
-	if n == 0 {
-		return s
+	return s
+}
+
+// stays marks the unreserved bytes.
+var stays = func() (t [256]bool) {
+	for i := range t {
+		t[i] = unreserved(byte(i))
 	}
-	var b strings.Builder
-	b.Grow(len(s) + 2*n)
+	return t
+}()
+
+func appendEscaped(dst []byte, s string) []byte {
+	const digits = "0123456789ABCDEF"
+	from := 0
 	for i := range len(s) {
-		if unreserved(s[i]) {
-			b.WriteByte(s[i])
+		if stays[s[i]] {
 			continue
 		}
-		fmt.Fprintf(&b, "%%%02X", s[i])
+		dst = append(dst, s[from:i]...)
+		dst = append(dst, '%', digits[s[i]>>4], digits[s[i]&15])
+		from = i + 1
 	}
-	return b.String()
+	return append(dst, s[from:]...)
 }
