@@ -39,6 +39,11 @@ func (t *task) sendWith(ctx context.Context, call *wrapper.Call, req *outbound.R
 		if err := t.grant.Apply(ctx, req.Header.Set); err != nil {
 			return nil, err
 		}
+		// A person may have taken the host away while the keyring or a token
+		// endpoint was waited for.
+		if _, f := t.e.grant(call); f != nil {
+			return nil, f
+		}
 		resp, err := t.e.c.Send(ctx, req)
 		if err != nil {
 			return nil, err
