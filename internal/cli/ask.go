@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/hyperbolic-gateway/hb-rest/internal/fault"
 )
 
 // errDeclined ends a command whose question was not answered with yes.
@@ -32,10 +34,150 @@ func (a *app) confirm(ctx context.Context, question string) error {
 		fmt.Fprintln(a.stderr)
 		return ctx.Err()
 	case line := <-answer:
-		switch strings.ToLower(strings.TrimSpace(line)) {
-		case "y", "yes":
+		if isYes(line) {
 			return nil
 		}
 	}
 	return errDeclined
+}
+
+// agentMarkers are variables that coding agents set for the commands that they
+// run. Names that begin with agentPrefix count too.
+var agentMarkers = []string{
+	"AI_AGENT", "CLAUDECODE", "CLAUDE_CODE", "CURSOR_AGENT", "CURSOR_TRACE_ID", "CODEX_SANDBOX", "CODEX_CI", "CODEX_THREAD_ID",
+	"GEMINI_CLI", "OPENCODE", "AUGMENT_AGENT", "ANTIGRAVITY_AGENT", "DEVIN", "REPL_ID",
+}
+
+const agentPrefix = "COPILOT_"
+
+// agentMarker names the variable that tells of an agent; "" when none does.
+func (a *app) agentMarker() string {
+	for _, name := range agentMarkers {
+		if v, _ := a.env(name); v != "" {
+			return name
+		}
+	}
+	for _, pair := range a.environ() {
+		if name, v, _ := strings.Cut(pair, "="); strings.HasPrefix(name, agentPrefix) && v != "" {
+			return name
+		}
+	}
+	return ""
+}
+
+// An asker reaches the person behind a command, past stdin and stdout: in a
+// window of pinentry, or on the terminal of this process.
+type asker struct {
+	app      *app
+	pinentry *pinentry // nil: none can reach them
+	marker   string    // of an agent; then a terminal, which may be the agent's, is not asked
+}
+
+// person is for a command that changes a credential, which only a person may.
+// Where an agent seems to run it, a person must allow that in a window. This
+// slows down an agent that means well; one that takes its own marker out of the
+// environment is not stopped, and neither is any program that runs as the user.
+// what is what the command will do: "set the credential orders-key".
+func (a *app) person(ctx context.Context, what string) (*asker, error) {
+	p := &asker{app: a, pinentry: findPinentry(a.env, a.goos), marker: a.agentMarker()}
+	if p.marker == "" {
+		return p, nil
+	}
+	if p.pinentry != nil {
+		text := fmt.Sprintf("%s is set, so an agent seems to run this command. Allow it to %s?", p.marker, what)
+		_, err := p.pinentry.ask(ctx, dialog{text: text, ok: "Allow"})
+		switch {
+		case err == nil:
+			return p, nil
+		case ctx.Err() != nil:
+			return nil, ctx.Err()
+		case !errors.Is(err, errDeclined):
+			a.say("pinentry could not ask: %v", err)
+		}
+	}
+	return nil, failed(exitCredential, "Run it in a terminal of your own. Where pinentry can show a window, a person can allow it there.",
+		"%s is set, so an agent seems to run this command, and only a person may change credentials", p.marker)
+}
+
+// value asks for a text that must not be shown. The caller wipes it.
+func (p *asker) value(ctx context.Context, text, prompt string) ([]byte, error) {
+	if p.pinentry != nil {
+		v, err := p.pinentry.ask(ctx, dialog{text: text, prompt: prompt + ":"})
+		switch {
+		case err == nil:
+			return v, nil
+		case ctx.Err() != nil:
+			return nil, ctx.Err()
+		case errors.Is(err, errDeclined), errors.Is(err, errTooLong):
+			return nil, err
+		}
+		p.app.say("pinentry could not ask: %v", err)
+		p.pinentry = nil
+	}
+	t, err := p.terminal()
+	if err != nil {
+		return nil, failed(exitCredential, "Run it in a terminal. A script gives the value on stdin, with --stdin.", "the value cannot be asked for: %v", err)
+	}
+	defer t.Close()
+	if err := t.print(text + "\n" + prompt + " (not shown): "); err != nil {
+		return nil, err
+	}
+	return t.line(ctx, true)
+}
+
+// yes asks a question whose yes nothing else stands for; nil is yes.
+func (p *asker) yes(ctx context.Context, question string) error {
+	t, err := p.terminal()
+	if err != nil {
+		if p.pinentry != nil {
+			_, pinErr := p.pinentry.ask(ctx, dialog{text: question})
+			if pinErr == nil || errors.Is(pinErr, errDeclined) || ctx.Err() != nil {
+				return firstError(ctx.Err(), pinErr)
+			}
+			err = fmt.Errorf("pinentry could not ask: %w", pinErr)
+		}
+		return failed(exitCredential, "Run it in a terminal, or say yes beforehand with --yes.", "%s Nobody can answer: %v", oneLine(question), err)
+	}
+	defer t.Close()
+	if err := t.print(question + " [y/N] "); err != nil {
+		return err
+	}
+	answer, err := t.line(ctx, false)
+	if err != nil {
+		return err
+	}
+	if !isYes(string(answer)) {
+		return errDeclined
+	}
+	return nil
+}
+
+// terminal is the terminal of this process, unless an agent seems to have it.
+func (p *asker) terminal() (*console, error) {
+	if p.marker != "" {
+		return nil, fmt.Errorf("an agent seems to hold the terminal (%s is set)", p.marker)
+	}
+	return p.app.openTerminal()
+}
+
+func isYes(answer string) bool {
+	answer = strings.ToLower(strings.TrimSpace(answer))
+	return answer == "y" || answer == "yes"
+}
+
+// oneLine joins the lines of a text.
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+func firstError(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// failed is what this machine, and not the daemon, refused.
+func failed(exit int, hint, format string, args ...any) error {
+	return coded{exit, fault.New("FAILED", format, args...).With(fault.Hint("%s", hint))}
 }

@@ -149,9 +149,10 @@ func TestHabits(t *testing.T) {
 func TestExamplesParse(t *testing.T) {
 	n := 0
 	for _, c := range everyCommand(t) {
-		for line := range strings.Lines(c.Example) {
+		for line := range strings.Lines(strings.ReplaceAll(c.Example, "\\\n", "")) {
 			for _, part := range strings.Split(strings.TrimSpace(line), " | ") {
 				part, _, _ = strings.Cut(part, " > ")
+				part, _, _ = strings.Cut(part, " < ")
 				part, _, _ = strings.Cut(part, " #")
 				_, words, found := strings.Cut(" "+part, " hbrestd ")
 				if !found {

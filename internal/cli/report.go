@@ -104,7 +104,7 @@ var personHints = map[fault.Code]string{
 	"WRAPPER_UNREADABLE":     "Save it again with `hbrestd wrapper apply`, or remove it with `hbrestd wrapper rm`.",
 	"WRAPPER_INVALID":        "Fix the named fields; docs/wrapper-format.md describes each.",
 	"ARGS_INVALID":           "Fix the named arguments; `hbrestd wrapper show` prints the schema with the wrapper's document.",
-	"SECRET_NOT_FOUND":       "request.auth of the wrapper names a credential that is not there.",
+	"SECRET_NOT_FOUND":       "`hbrestd secret list` shows the names; `hbrestd secret set NAME --host HOST` stores one.",
 	"POLICY_PRIVATE_ADDRESS": "Use a public host, or allow this one with `hbrestd allow add`. Metadata addresses are never allowed.",
 	"POLICY_SCHEME":          "Use https, or allow plain http to a host of your own with `hbrestd allow add` and --http.",
 	"UPSTREAM_BAD_REQUEST":   "Compare the request that `hbrestd wrapper test` shows with the API's documentation.",
@@ -149,7 +149,7 @@ func exitCode(c fault.Code) int {
 	switch {
 	case c == "BRIDGE_UNREACHABLE" || c == "TOKEN_FILE_MISSING" || c == "SHUTTING_DOWN":
 		return exitNotRunning
-	case c == "AUTH_REQUIRED" || has("SECRET_", "APPROVAL_"):
+	case c == "AUTH_REQUIRED" || has("SECRET_", "OAUTH_", "APPROVAL_"):
 		return exitCredential
 	case has("UPSTREAM_", "RESPONSE_", "POLICY_"):
 		return exitUpstream

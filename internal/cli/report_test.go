@@ -22,7 +22,7 @@ func TestExitCodes(t *testing.T) {
 		exitNotFound:   {"WRAPPER_NOT_FOUND", "RULE_NOT_FOUND"},
 		exitInvalid:    {"BAD_JSON", "BAD_REQUEST", "BODY_TOO_LARGE", "WRAPPER_INVALID", "ARGS_INVALID", "MAX_PAGES_INVALID", "FORMAT_INVALID", "SAMPLE_INVALID"},
 	}
-	byPrefix := map[string]int{"SECRET_": exitCredential, "APPROVAL_": exitCredential, "UPSTREAM_": exitUpstream, "RESPONSE_": exitUpstream, "POLICY_": exitUpstream, "DERIVE_": exitInvalid}
+	byPrefix := map[string]int{"SECRET_": exitCredential, "OAUTH_": exitCredential, "APPROVAL_": exitCredential, "UPSTREAM_": exitUpstream, "RESPONSE_": exitUpstream, "POLICY_": exitUpstream, "DERIVE_": exitInvalid}
 	exits := map[string]int{}
 	for exit, codes := range want {
 		for _, c := range codes {

@@ -38,6 +38,10 @@ type app struct {
 	// connect reaches the daemon through the control socket at path. It opens
 	// nothing; timeout 0 is what suits each call.
 	connect func(path string, o control.ClientOptions) control.Backend
+	// openTerminal opens the terminal of this process, past stdin and stdout.
+	openTerminal func() (*console, error)
+	// environ lists the whole environment, for what has no fixed name.
+	environ func() []string
 
 	reached []control.Backend // what connect made, to look at the daemon's version afterwards
 	warned  bool              // the warnings about the settings were printed
@@ -57,6 +61,8 @@ func Main(args []string, env config.Env, stdin io.Reader, stdout, stderr io.Writ
 		width:       func() int { return columns(stdout) },
 		interactive: func() bool { return isTerminal(stdin) && isTerminal(stderr) },
 		connect:     func(path string, o control.ClientOptions) control.Backend { return control.NewClient(path, o) },
+
+		openTerminal: openTerminal, environ: os.Environ,
 	}
 	if isTerminal(stdout) {
 		a.stdout = &tameWriter{w: stdout}
@@ -101,7 +107,7 @@ that your MCP client starts.`,
 	root.SetVersionTemplate("hbrestd {{.Version}}\n")
 	root.AddCommand(
 		a.runCommand(), a.statusCommand(), a.pathsCommand(), a.versionCommand(), a.completionCommand(),
-		a.wrapperCommand(), a.recipeCommand(), a.allowCommand(), a.auditCommand(), a.configCommand(),
+		a.wrapperCommand(), a.recipeCommand(), a.secretCommand(), a.allowCommand(), a.auditCommand(), a.configCommand(),
 	)
 	return root
 }

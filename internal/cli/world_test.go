@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -40,6 +41,9 @@ type fake struct {
 	started chan struct{} // Manifest says so here and then waits for its end; nil: it does not
 	version string        // of the daemon
 	warn    []api.Warning // of each change of an apply
+	secrets control.SecretState
+	ask     string // what to confirm before a credential is saved
+	failPut error
 }
 
 func (f *fake) note(name string, v any) {
@@ -112,7 +116,75 @@ func (f *fake) Wrapper(_ context.Context, id string) (json.RawMessage, error) {
 	return nil, fault.New("WRAPPER_NOT_FOUND", "no wrapper %q; near: orders.list", id).With(fault.Field("id"))
 }
 
-func (f *fake) Secrets(context.Context) (*api.SecretList, error) { return nil, f.fail }
+func (f *fake) Secrets(context.Context) (*api.SecretList, error) {
+	l := &api.SecretList{Available: true}
+	for _, s := range f.secrets.Secrets {
+		l.Secrets = append(l.Secrets, api.Secret{Name: s.Name, AllowedHosts: s.AllowedHosts})
+	}
+	return l, f.fail
+}
+
+func (f *fake) SecretState(context.Context) (*control.SecretState, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	st := f.secrets
+	if st.State == "" {
+		st.State = "ready"
+	}
+	return &st, f.fail
+}
+
+func (f *fake) PutSecret(_ context.Context, q *control.SecretPut) (*control.SecretResult, error) {
+	f.note("put", q)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.failPut != nil {
+		return nil, f.failPut
+	}
+	if f.ask != "" && !slices.Contains(q.Confirm, "token-host") {
+		return &control.SecretResult{Confirm: "token-host", Message: f.ask}, nil
+	}
+	s := control.SecretInfo{Name: q.Name, Kind: q.Kind, Headers: q.Headers, AllowedHosts: q.AllowedHosts, OAuth: q.OAuth}
+	if q.Kind == "basic" {
+		s.Headers = []control.SecretHeader{{Name: "Authorization", Prefix: "Basic "}}
+	}
+	return &control.SecretResult{OK: true, Secret: &s}, nil
+}
+
+func (f *fake) BindSecret(_ context.Context, q *control.SecretBind) (*control.SecretResult, error) {
+	f.note("bind", q)
+	if f.fail != nil {
+		return nil, f.fail
+	}
+	if f.ask != "" && !slices.Contains(q.Confirm, "token-host") {
+		return &control.SecretResult{Confirm: "token-host", Message: f.ask}, nil
+	}
+	s := find(&f.secrets, q.Name)
+	if s == nil {
+		return nil, fault.New("SECRET_NOT_FOUND", "no credential %q", q.Name).With(fault.Field("name"))
+	}
+	bound := *s
+	bound.AllowedHosts = nil
+	for _, h := range append(slices.Clone(s.AllowedHosts), q.Add...) {
+		if !slices.Contains(q.Remove, h) {
+			bound.AllowedHosts = append(bound.AllowedHosts, h)
+		}
+	}
+	return &control.SecretResult{OK: true, Secret: &bound}, nil
+}
+
+func (f *fake) DeleteSecret(_ context.Context, q *control.SecretName) (*control.SecretResult, error) {
+	f.note("delete", q)
+	return &control.SecretResult{OK: true}, f.fail
+}
+
+func (f *fake) TestSecret(_ context.Context, q *control.SecretTest) (*api.RunResult, error) {
+	f.note("try", q)
+	if f.fail != nil {
+		return nil, f.fail
+	}
+	return f.run(nil)
+}
 
 func (f *fake) Run(_ context.Context, q *api.RunRequest) (*api.RunResult, error) {
 	f.note("run", q)
@@ -256,6 +328,7 @@ type world struct {
 	stdout   io.Writer
 	version  build
 	ctx      context.Context
+	tty      string // the device of the terminal; "": there is none
 	shutdown func()
 }
 
@@ -307,6 +380,20 @@ func (w *world) app(stdout, stderr io.Writer) *app {
 		width:       func() int { return w.width },
 		interactive: func() bool { return w.person },
 		connect:     func(path string, o control.ClientOptions) control.Backend { return control.NewClient(path, o) },
+		openTerminal: func() (*console, error) {
+			f, err := os.OpenFile(w.tty, os.O_RDWR, 0)
+			if err != nil {
+				return nil, errors.New("there is no terminal")
+			}
+			return &console{in: f, out: f}, nil
+		},
+		environ: func() []string {
+			var list []string
+			for name, v := range w.env {
+				list = append(list, name+"="+v)
+			}
+			return list
+		},
 	}
 }
 
