@@ -117,7 +117,8 @@ type Log struct {
 // An item is a row on its way to the disk.
 type item struct {
 	content
-	wait chan error // nil if nobody waits
+	wait   chan error // nil if nobody waits
+	reader bool       // no row: somebody waits for the rows before it
 	// state decides between the writer, who settles the item, and a caller who
 	// stops waiting for it.
 	state atomic.Int32
@@ -214,6 +215,27 @@ func (l *Log) Intent(ctx context.Context, r Row) error {
 			return ctx.Err()
 		}
 		return <-it.wait
+	}
+}
+
+// Settle waits until every row that was recorded before is written, or cannot
+// be written now, so that a reader sees its own calls. The error is that of ctx;
+// a log that is closed has settled.
+func (l *Log) Settle(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	it := &item{reader: true, wait: make(chan error, 1)}
+	if err := l.enqueue(ctx, it); err != nil {
+		return ctx.Err()
+	}
+	select {
+	case <-it.wait:
+		return nil
+	case <-l.done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 }
 

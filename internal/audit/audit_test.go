@@ -814,6 +814,30 @@ func TestRecovered(t *testing.T) {
 	}
 }
 
+// A reader sees every row that was recorded before it asked.
+func TestSettle(t *testing.T) {
+	m := &memory{}
+	l := open(t, m.options())
+	for i := range 500 {
+		l.Result(audit.Row{Kind: audit.KindRun, Call: "c"})
+		if err := l.Settle(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if seq, _ := l.Head(); seq != uint64(i+2) { // row 1 opens the file
+			t.Fatalf("row %d is not there: the head is %d", i+2, seq)
+		}
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := l.Settle(ended); !errors.Is(err, context.Canceled) {
+		t.Errorf("a caller who has gone: %v", err)
+	}
+	closeLog(t, l)
+	if err := l.Settle(t.Context()); err != nil {
+		t.Errorf("a closed log: %v", err)
+	}
+}
+
 func TestReadingFails(t *testing.T) {
 	m := &memory{}
 	o := m.options()

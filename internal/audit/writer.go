@@ -13,6 +13,7 @@ type writer struct {
 	at      head    // the last row that is known to be on the disk
 	fresh   bool    // the next row must be one that opens a file
 	backlog []*item // not yet written, in order
+	readers []*item // who wants to know when what came before is written
 	failed  *attempt
 	backoff time.Duration // until the next try of its own accord
 	rotate  int64         // size at which the file is changed
@@ -50,6 +51,10 @@ func (w *writer) run() {
 // add puts an item into the backlog. While nothing can be written the backlog
 // has a bound, too; those who wait are answered at the next try.
 func (w *writer) add(it *item) {
+	if it.reader {
+		w.readers = append(w.readers, it)
+		return
+	}
 	if it.wait == nil && len(w.backlog) >= w.opt.Queue {
 		w.lost.Add(1)
 		return
@@ -89,6 +94,12 @@ func (w *writer) collect() bool {
 // flush writes the backlog, in order, until it is empty or a commit fails. Then
 // those who wait are told, and the other rows stay for the next try.
 func (w *writer) flush() {
+	defer func() {
+		for _, it := range w.readers {
+			it.wait <- nil
+		}
+		w.readers = nil
+	}()
 	err := w.settleFailed()
 	for err == nil && (len(w.backlog) > 0 || w.lost.Load() > 0) {
 		n := min(len(w.backlog), groupSize)

@@ -83,7 +83,10 @@ func (d *Daemon) changed(_ context.Context, a action, wrapper string) {
 }
 
 // Audit is the newest rows, intent and result merged.
-func (d *Daemon) Audit(_ context.Context, limit int) (*api.AuditPage, error) {
+func (d *Daemon) Audit(ctx context.Context, limit int) (*api.AuditPage, error) {
+	if err := d.audit.Settle(ctx); err != nil {
+		return nil, err
+	}
 	rows, next, err := d.audit.Last(limit)
 	if err != nil {
 		return nil, err
@@ -117,6 +120,9 @@ func page(rows []audit.Merged, next uint64) *api.AuditPage {
 
 // AuditVerify checks the chain of all kept rows.
 func (d *Daemon) AuditVerify(ctx context.Context, r *control.AuditVerifyRequest) (*control.AuditReport, error) {
+	if err := d.audit.Settle(ctx); err != nil {
+		return nil, err
+	}
 	rep, err := d.audit.Verify(ctx, r.Head)
 	if err != nil {
 		return nil, err
