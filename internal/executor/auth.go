@@ -49,21 +49,35 @@ func (t *task) sendWith(ctx context.Context, call *wrapper.Call, req *outbound.R
 			return nil, err
 		}
 		if !refusedCredential(call, resp) {
-			resp.Body = t.grant.ScrubBytes(resp.Body)
-			return resp, nil
+			return t.received(resp), nil
 		}
 		again, err := t.grant.Renew(ctx)
 		if err != nil {
 			return nil, err
 		}
 		if !again {
-			resp.Body = t.grant.ScrubBytes(resp.Body)
-			return resp, nil
+			return t.received(resp), nil
 		}
 		if req.Tag.Call != "" {
 			req.Tag.Call += "-again"
 		}
 	}
+}
+
+// received is resp without any spelling of the credential. The headers are
+// looked at too, before anything reads them: a content type is shown in lower
+// case, in which the credential would not be found any more.
+func (t *task) received(resp *outbound.Response) *outbound.Response {
+	resp.Body = t.grant.ScrubBytes(resp.Body)
+	for _, values := range resp.Header {
+		for i, v := range values {
+			values[i] = t.grant.Scrub(v)
+		}
+	}
+	if where := resp.URL.String(); t.grant.Scrub(where) != where {
+		resp.Hops = 0 // where redirects led is not told
+	}
+	return resp
 }
 
 func refusedCredential(call *wrapper.Call, resp *outbound.Response) bool {
