@@ -40,6 +40,8 @@ func Parse(doc recipe.Value, field string) (*Schema, recipe.Report) {
 type gate struct {
 	report recipe.Report
 	props  int
+	states int // of all patterns
+	work   int // of matching the defaults against them
 }
 
 func (g *gate) problem(field, code, hint, format string, args ...any) {
@@ -468,13 +470,23 @@ func (g *gate) pattern(n *node, v recipe.Value, field string) {
 		g.problem(field, "TOO_LONG", "", "a pattern can have %d bytes, this one has %d", MaxPattern, len(s))
 		return
 	}
+	states, ok := patternStates(s)
+	if g.states += states; ok && (states > MaxStates || g.states > MaxSchemaStates) {
+		const hint = "repeat less, such as {1,100} instead of {1,1000}, or bound the length with maxLength"
+		if states > MaxStates {
+			g.problem(field, "PATTERN_INVALID", hint, "with its repetitions written out the pattern has more than %d states", MaxStates)
+		} else {
+			g.problem(field, "PATTERN_INVALID", hint, "the patterns of the schema have together more than %d states", MaxSchemaStates)
+		}
+		return
+	}
 	re, err := regexp.Compile(s)
-	if err != nil {
+	if !ok || err != nil {
 		g.problem(field, "PATTERN_INVALID", "use RE2 syntax: no lookahead, no look-behind, no back-references, \\x{00e9} instead of \\u00e9",
 			"not a regular expression in RE2 syntax")
 		return
 	}
-	n.pattern = re
+	n.pattern = &pattern{re, states}
 }
 
 // agree checks the keywords of one schema against each other.
@@ -515,8 +527,9 @@ func (g *gate) fits(n *node, field string) {
 	if !n.hasDef {
 		return
 	}
-	c, f := checker{}, filler{left: maxFilled}
+	c, f := checker{work: g.work}, filler{left: maxFilled}
 	c.value(n, f.fill(n, n.def), recipe.FieldPath(field, "default"))
+	g.work = c.work
 	for _, p := range c.problems {
 		g.problem(p.Field, "SCHEMA_DEFAULT", p.Hint, "the default does not fit: %s", p.Message)
 	}

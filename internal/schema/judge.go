@@ -14,7 +14,8 @@ import (
 // the library fetches $ref over HTTP and from files, ends the process on
 // {"$ref":"#"}, panics on the number 4E9999999, compares large numbers of an
 // enum as floats and prints values. So it gets a schema rebuilt from typed
-// nodes, without enum and default, numbers that were bounded before, a loader
+// nodes, without enum and default, without patterns, whose cost it would not
+// bound, numbers that were bounded before, a loader
 // that loads nothing, and its texts are not shown.
 type judge struct{ compiled *gojsonschema.Schema }
 
@@ -93,9 +94,6 @@ func rebuild(n *node) map[string]any {
 		if limit != nil {
 			m[key] = json.Number(fmt.Sprint(*limit))
 		}
-	}
-	if n.pattern != nil {
-		m["pattern"] = n.pattern.String()
 	}
 	return m
 }

@@ -3,7 +3,6 @@ package schema
 import (
 	"encoding/json"
 	"math/big"
-	"regexp"
 
 	"github.com/hyperbolic-gateway/hb-rest/pkg/recipe"
 )
@@ -44,7 +43,7 @@ type node struct {
 	maxLen       *int
 	minItems     *int
 	maxItems     *int
-	pattern      *regexp.Regexp
+	pattern      *pattern
 	doc          recipe.Object // what the author wrote, without what was dropped
 	defaultsFill bool          // this node, or one below it, has a default to fill
 }

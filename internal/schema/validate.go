@@ -124,7 +124,11 @@ func compound(v recipe.Value) bool {
 }
 
 // A checker collects the problems of one set of arguments.
-type checker struct{ warnings, problems []recipe.Problem }
+type checker struct {
+	warnings, problems []recipe.Problem
+
+	work int // states times characters of the patterns matched so far
+}
 
 func (c *checker) problem(field, code, hint, format string, args ...any) {
 	if len(c.problems) < recipe.MaxProblems {
@@ -202,9 +206,10 @@ func (c *checker) text(n *node, s, field string) {
 	}
 	if n.maxLen != nil && size > *n.maxLen {
 		c.problem(field, "TOO_LONG", "", "can have at most %s, has %d", count(*n.maxLen, "character"), size)
+		return // a pattern would only cost time
 	}
-	if n.pattern != nil && !n.pattern.MatchString(s) {
-		c.problem(field, "PATTERN", "", "must match the pattern %s", clip(n.pattern.String()))
+	if n.pattern != nil && !c.matches(n.pattern, s, field) {
+		c.problem(field, "PATTERN", "", "must match the pattern %s", clip(n.pattern.re.String()))
 	}
 }
 
