@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"net/url"
+	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -42,7 +44,11 @@ func (o *statusOptions) run(ctx context.Context) error {
 	}
 	st, err := d.Status(ctx)
 	if fault.Is(err, "BRIDGE_UNREACHABLE") {
-		if st = o.overBridge(ctx); st != nil {
+		var other error
+		if st, other = o.overBridge(ctx); other != nil {
+			return other
+		}
+		if st != nil {
 			o.app.warn("the daemon runs, but not with these settings: %v. The other commands need the socket; `hbrestd paths` shows where they look", err)
 			err = nil
 		}
@@ -59,14 +65,18 @@ func (o *statusOptions) run(ctx context.Context) error {
 // overBridge asks the bridge. It tells a daemon that does not run from one
 // whose control socket is elsewhere, as it is when it was started with another
 // XDG_RUNTIME_DIR: by a service manager, and this command by a cron job.
-func (o *statusOptions) overBridge(ctx context.Context) *api.Status {
+//
+// No status and no error: nothing runs. The error is for a bridge that does not
+// take the token file, or a token file that cannot be used: then starting
+// another daemon would not help.
+func (o *statusOptions) overBridge(ctx context.Context) (*api.Status, error) {
 	d, err := o.app.places()
 	if err != nil {
-		return nil
+		return nil, nil
 	}
 	s, _, err := config.LoadShim(o.app.env, o.app.goos)
 	if err != nil {
-		return nil
+		return nil, nil
 	}
 	u := s.URL
 	if _, set := o.app.env("HB_WRAP_URL"); !set && !strings.HasSuffix(d.Addr, ":0") {
@@ -76,10 +86,20 @@ func (o *statusOptions) overBridge(ctx context.Context) *api.Status {
 		URL: u, TokenFiles: s.TokenCandidates, Version: o.app.version.Version, Timeout: quickTimeout,
 		Started: time.Unix(0, 0), // a person is told at once when nothing runs
 	}).Status(ctx)
-	if err != nil {
-		return nil
+	switch {
+	case err == nil:
+		return st, nil
+	case fault.Is(err, "BRIDGE_BAD_ANSWER"), fault.Is(err, "TOKEN_FILE_MISSING") && anyExists(s.TokenCandidates):
+		return nil, err
 	}
-	return st
+	return nil, nil
+}
+
+func anyExists(paths []string) bool {
+	return slices.ContainsFunc(paths, func(p string) bool {
+		_, err := os.Lstat(p)
+		return err == nil
+	})
 }
 
 func statusRows(st *api.Status) [][2]string {

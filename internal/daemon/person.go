@@ -50,7 +50,7 @@ func (p person) Apply(ctx context.Context, r *control.ApplyRequest) (*control.Ap
 		case err != nil:
 			return nil, err
 		}
-		ws, warnings = append(ws, w), append(warnings, warns)
+		ws, warnings = append(ws, w), append(warnings, append(warns, p.refusedNow(w)...))
 	}
 	if len(problems) > 0 {
 		return nil, fault.New("WRAPPER_INVALID", "nothing was saved: %s: %s", problems[0].Field, problems[0].Message).With(fault.Details(problems))
