@@ -37,7 +37,7 @@ var queryNames = set(`
 	apikey apikeyid xapikey apitoken xapitoken apisecret apipassword
 	key token accesstoken xaccesstoken refreshtoken idtoken authtoken xauthtoken
 	bearertoken usertoken sessiontoken securitytoken privatetoken jobtoken
-	oauthtoken oauthtokensecret oauthsignature oauthconsumerkey oauthverifier
+	oauthtoken oauthtokensecret tokensecret accesstokensecret oauthsignature oauthconsumerkey oauthverifier
 	password passwd pwd pass passphrase userpassword mysqlpwd
 	secret clientsecret clientassertion assertion secretkey
 	auth authorization authentication authkey bearer credential credentials
@@ -50,6 +50,10 @@ var queryNames = set(`
 	subscriptionkey ocpapimsubscriptionkey licensekey masterkey
 	csrf csrftoken csrfmiddlewaretoken xcsrftoken xsrf xsrftoken authenticitytoken
 `)
+
+// honestNames are those of queryNames that mean a credential alone but not
+// behind another word and a mark: country:code, sort/key.
+var honestNames = set("key code pin session auth pass")
 
 // keyNames are keys of data known by their whole name.
 var keyNames = set(`

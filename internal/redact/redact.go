@@ -11,6 +11,7 @@ package redact
 import (
 	"net/url"
 	"strings"
+	"unicode"
 )
 
 // Mask stands where a value was taken out.
@@ -33,12 +34,57 @@ func CredentialHeader(name string) bool {
 
 // CredentialQuery reports whether a query or form key of this name is a
 // credential by its whole name ("api_key", "token", "sig"), never by a part of
-// it, so that "monkey" and "author" pass. Wrappers must not have such a key.
-// Case, the characters - _ . and brackets do not matter: user[password] is
-// judged by its last part, token[] as token.
+// a word, so that "monkey" and "author" pass. Wrappers must not have such a key.
+// Case, the characters - _ . and everything invisible do not matter. Names in
+// brackets are judged each, user[password] and token[0] alike, and so are those
+// between marks at which some servers split: a;token, data(token), user:password.
+// A page's token passes in every shape: page_token, page[token].
 func CredentialQuery(name string) bool {
-	n := normal(name)
-	return queryNames[n] || queryNames[normal(lastPart(name))]
+	before := ""
+	for i, inner := range append([]string{name}, strings.FieldsFunc(name, isBracket)...) {
+		joined := joinedName(inner)
+		if queryNames[joined] && !(i > 0 && pageToken(before, joined)) {
+			return true
+		}
+		if i == 0 {
+			continue // as it would be with the brackets left out
+		}
+		last := before
+		words := strings.FieldsFunc(inner, isMark)
+		for _, word := range words {
+			word = normal(word)
+			if queryNames[word] && !(len(words) > 1 && honestNames[word]) && !pageToken(last, word) {
+				return true
+			}
+			last = word
+		}
+		before = joined
+	}
+	return false
+}
+
+func isBracket(r rune) bool { return r == '[' || r == ']' }
+
+// isMark reports whether r separates names. Letters and digits of any script,
+// what normal drops and white space do not.
+func isMark(r rune) bool {
+	return r > ' ' && r < 0x7f && r != '-' && r != '_' && r != '.' &&
+		(r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
+}
+
+// joinedName is the normal form of a name without its marks.
+func joinedName(name string) string {
+	return normal(strings.Map(func(r rune) rune {
+		if isMark(r) {
+			return -1
+		}
+		return r
+	}, name))
+}
+
+// pageToken reports whether word behind before is the token of a page.
+func pageToken(before, word string) bool {
+	return word == "token" && hasAnySuffix(before, tokenLeaders)
 }
 
 // CredentialKey reports whether a value under this JSON, form or query key
@@ -134,20 +180,11 @@ func normal(name string) string {
 		switch {
 		case r >= 'A' && r <= 'Z':
 			return r + ('a' - 'A')
-		case r == '-', r == '_', r == '.', r == ' ', r == '[', r == ']':
+		case r == '-', r == '_', r == '.', r == '[', r == ']', r <= ' ', r == 0x7f, unicode.Is(unicode.Cf, r):
 			return -1
 		}
 		return r
 	}, name)
-}
-
-// lastPart is the innermost name of user[password] or token[].
-func lastPart(name string) string {
-	parts := strings.FieldsFunc(name, func(r rune) bool { return r == '[' || r == ']' })
-	if len(parts) == 0 {
-		return ""
-	}
-	return parts[len(parts)-1]
 }
 
 // containsWord reports whether one of words occurs in n other than as the

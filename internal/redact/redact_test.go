@@ -52,7 +52,24 @@ func TestCredentialQuery(t *testing.T) {
 		next_page_token country_code zip_code codes passenger passage pinned pincode session_type signed
 		design secretary q page limit id authority author_id sort_key q[author] sv se sp
 	`)
-	if redact.CredentialQuery("") || redact.CredentialQuery("[]") {
+	// Names in the shapes in which servers take nested data, and behind the
+	// characters at which some of them split.
+	each(t, "CredentialQuery", redact.CredentialQuery, true, `
+		token[0] user[token][0] api_key[a] [token] [0][token] token[user][0] user[api-key][] api/key api:key user:password
+		$token token$ data(token) data{token} data/token a;token a;token;b a,token a|secret user[data:token][0]
+		access_token_secret accessTokenSecret token_secret api+key api\key @token !token *token*
+	`)
+	each(t, "CredentialQuery", redact.CredentialQuery, false, `
+		monkey[0] author[token_count] keyboard[a] page[token] page[token][0] next[token] next:token page/token page(token)
+		filter[token_count] filter[author][eq] filter:author country:code sort/key $filter $orderby $select(name) a;b
+		geo:lat fields[users] include[author.name] x;page_token filter(page_token) tokens[0] keys[0] sort_keys[a]
+	`)
+	for _, name := range []string{"to\u200bken", "token\x00", "api\tkey", "a; token"} {
+		if !redact.CredentialQuery(name) {
+			t.Errorf("%q", name)
+		}
+	}
+	if redact.CredentialQuery("") || redact.CredentialQuery("[]") || redact.CredentialQuery(";/[]") {
 		t.Error("an empty name is not a credential")
 	}
 }
