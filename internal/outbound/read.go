@@ -29,6 +29,9 @@ func (e *encodingError) Unwrap() error { return e.cause }
 // proxies that compress again.
 const maxCodings = 2
 
+// slack is how much larger than the cap compressed data may be.
+const slack = 64 << 10
+
 // read returns the decoded body, at most MaxBytes of it. A decompressor is never
 // more than one buffer ahead of the cap, so a bomb costs no more than a body.
 func (c *Client) read(resp *http.Response, method string) ([]byte, error) {
@@ -47,13 +50,16 @@ func (c *Client) read(resp *http.Response, method string) ([]byte, error) {
 		return readCapped(resp.Body, limit, resp.ContentLength)
 	}
 	// The wire is counted too: empty gzip members make no output for ever.
-	raw := &wireReader{r: resp.Body, left: limit + 64<<10}
+	raw := &wireReader{r: resp.Body, left: limit + slack}
 	buffered := bufio.NewReader(raw)
 	if _, err := buffered.Peek(1); err == io.EOF {
 		return nil, nil // nothing, whatever it was said to be
 	}
 	var body io.Reader = buffered
 	for i := len(codings) - 1; i >= 0; i-- {
+		if i < len(codings)-1 { // and so is what lies between two encodings
+			body = &wireReader{r: body, left: limit + slack}
+		}
 		if body, err = decoder(codings[i], body); err != nil {
 			return nil, raw.blame(err)
 		}
@@ -86,11 +92,11 @@ func contentCodings(headers []string) ([]string, error) {
 }
 
 func decoder(coding string, r io.Reader) (io.Reader, error) {
+	b := bufio.NewReader(r)
 	if coding == "gzip" {
-		return gzip.NewReader(r)
+		return newGzipReader(b)
 	}
 	// "deflate" is the zlib format, but some servers send bare DEFLATE data.
-	b := bufio.NewReader(r)
 	head, err := b.Peek(2)
 	if len(head) < 2 {
 		return nil, err
@@ -99,6 +105,58 @@ func decoder(coding string, r io.Reader) (io.Reader, error) {
 		return zlib.NewReader(b)
 	}
 	return flate.NewReader(b), nil
+}
+
+// A gzipReader reads one gzip member behind the other. gzip.Reader does too, but
+// takes everything that is shorter than its header for a member that was cut:
+// a plain {"a":1} that is said to be compressed, some bytes behind the end.
+type gzipReader struct {
+	from *bufio.Reader
+	z    *gzip.Reader
+}
+
+func newGzipReader(from *bufio.Reader) (*gzipReader, error) {
+	if err := gzipMember(from); err != nil {
+		return nil, err
+	}
+	z, err := gzip.NewReader(from)
+	if err != nil {
+		return nil, err
+	}
+	z.Multistream(false)
+	return &gzipReader{from, z}, nil
+}
+
+func (g *gzipReader) Read(p []byte) (int, error) {
+	for {
+		n, err := g.z.Read(p)
+		if n > 0 && err == io.EOF {
+			return n, nil // the next call asks again
+		}
+		if err != io.EOF {
+			return n, err
+		}
+		if err := gzipMember(g.from); err != nil {
+			return 0, err
+		}
+		if err := g.z.Reset(g.from); err != nil {
+			return 0, err
+		}
+		g.z.Multistream(false)
+	}
+}
+
+// gzipMember is io.EOF when there is nothing more, and an encodingError when
+// what there is cannot become a member.
+func gzipMember(r *bufio.Reader) error {
+	head, err := r.Peek(2)
+	switch {
+	case len(head) == 0:
+		return err
+	case head[0] != 0x1f || len(head) == 2 && head[1] != 0x8b:
+		return &encodingError{what: "is not valid compressed data", cause: gzip.ErrHeader}
+	}
+	return nil
 }
 
 // readCapped reads all of r, or fails with errTooLarge at one byte over limit.
@@ -138,8 +196,9 @@ func (w *wireReader) Read(p []byte) (int, error) {
 
 // blame turns a decompressor's error into what caused it.
 func (w *wireReader) blame(err error) error {
+	var enc *encodingError
 	switch {
-	case err == nil || errors.Is(err, errTooLarge):
+	case err == nil || errors.Is(err, errTooLarge) || errors.As(err, &enc):
 		return err
 	case w.err != nil:
 		return w.err

@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -81,6 +82,13 @@ func TestContentEncoding(t *testing.T) {
 		"said gzip, is not":    {[]string{"gzip"}, []byte(plain), "", "RESPONSE_ENCODING"},
 		"bad checksum":         {[]string{"gzip"}, broken, "", "RESPONSE_ENCODING"},
 		"rubbish after":        {[]string{"gzip"}, append(append([]byte(nil), gz...), "rubbish here"...), "", "RESPONSE_ENCODING"},
+		"said gzip, short":     {[]string{"gzip"}, []byte(`{"a":1}`), "", "RESPONSE_ENCODING"},
+		"said gzip, one byte":  {[]string{"gzip"}, []byte(`1`), "", "RESPONSE_ENCODING"},
+		"short rubbish after":  {[]string{"gzip"}, append(append([]byte(nil), gz...), "rub"...), "", "RESPONSE_ENCODING"},
+		"one byte after":       {[]string{"gzip"}, append(append([]byte(nil), gz...), 0), "", "RESPONSE_ENCODING"},
+		"rubbish inside":       {[]string{"gzip, gzip"}, pack(t, "gzip", append(append([]byte(nil), gz...), "rub"...)), "", "RESPONSE_ENCODING"},
+		"second member cut":    {[]string{"gzip"}, two[:len(gz)+4], "", "RESPONSE_INCOMPLETE"},
+		"one byte of a second": {[]string{"gzip"}, two[:len(gz)+1], "", "RESPONSE_INCOMPLETE"},
 		"cut":                  {[]string{"gzip"}, gz[:len(gz)-9], "", "RESPONSE_INCOMPLETE"},
 		"cut in its header":    {[]string{"gzip"}, gz[:5], "", "RESPONSE_INCOMPLETE"},
 		"deflate, one byte":    {[]string{"deflate"}, []byte{1}, "", "RESPONSE_INCOMPLETE"},
@@ -219,6 +227,25 @@ func TestEmptyMembers(t *testing.T) {
 		}
 	}))
 	wantFault(t, second(get(t, w.client(outbound.Policy{MaxBytes: 1 << 20}), origin0+"/")), "RESPONSE_TOO_LARGE", "")
+}
+
+// What is compressed twice can hide those members from the cap of the wire: the
+// stream between is capped as well.
+func TestEmptyMembersInside(t *testing.T) {
+	var outer bytes.Buffer
+	z := gzip.NewWriter(&outer)
+	block := bytes.Repeat(pack(t, "gzip", nil), 10_000)
+	for sent := 0; sent < 128<<20; sent += len(block) {
+		_, _ = z.Write(block)
+	}
+	_ = z.Close()
+	start := time.Now()
+	_, err := answer(t, outbound.Policy{MaxBytes: 1 << 20}, "GET", http.Header{"Content-Encoding": {"gzip, gzip"}}, 200, outer.Bytes())
+	wantFault(t, err, "RESPONSE_TOO_LARGE", "")
+	if took := time.Since(start); took > 5*time.Second { // well under one on an idle machine; without the cap the time of the request
+		t.Errorf("took %v", took)
+	}
+	t.Log(time.Since(start), outer.Len())
 }
 
 // R-06: the charset parameter, byte order marks, and nothing replaced silently.

@@ -66,11 +66,40 @@ func location(h *hop, resp *Response) (*url.URL, error) {
 		}
 		base.Opaque = ""
 	}
-	to, err := base.Parse(text)
+	to, err := base.Parse(escapePath(text))
 	if err != nil {
 		return nil, upstreamRedirect(resp, "answered %d with a place that is not a URL", resp.Status)
 	}
 	return to, nil
+}
+
+// escapePath escapes what cannot stand in the path of a reference. net/url would
+// do it too, and would then forget which slashes were written as %2F.
+func escapePath(ref string) string {
+	start := 0
+	if i := strings.Index(ref, "//"); i == 0 || i > 0 && ref[i-1] == ':' && !strings.ContainsAny(ref[:i], "/?#") {
+		start = i + len("//") // behind it the authority, which net/url reads
+		n := strings.IndexAny(ref[start:], "/?#")
+		if n < 0 {
+			return ref
+		}
+		start += n
+	}
+	end := len(ref)
+	if n := strings.IndexAny(ref[start:], "?#"); n >= 0 {
+		end = start + n
+	}
+	const hex = "0123456789ABCDEF"
+	var b strings.Builder
+	b.WriteString(ref[:start])
+	for i := start; i < end; i++ {
+		if c := ref[i]; c >= 0x80 || strings.IndexByte(" \"<>\\^`{|}", c) >= 0 {
+			b.WriteString(string([]byte{'%', hex[c>>4], hex[c&15]}))
+			continue
+		}
+		b.WriteByte(ref[i])
+	}
+	return b.String() + ref[end:]
 }
 
 // redirectTarget puts the place through the whole policy; every refusal becomes

@@ -448,3 +448,35 @@ func TestNoRedirects(t *testing.T) {
 		t.Errorf("observed %d, first %+v", len(seen), seen[0])
 	}
 }
+
+// A place with %2F keeps it also where other characters have to be escaped, and
+// where its base has one.
+func TestRedirectKeepsEscapes(t *testing.T) {
+	for _, c := range []struct{ base, to, want string }{
+		{"/", "/a%2Fb/é", "/a%2Fb/%C3%A9"},
+		{"/", "/a%2Fb/x y", "/a%2Fb/x%20y"},
+		{"/", "/a%2Fb/{x}|\"<>^`\\", "/a%2Fb/%7Bx%7D%7C%22%3C%3E%5E%60%5C"},
+		{"/", "https://api.example.com/a%2fb/é?q=%2F é", "/a%2fb/%C3%A9?q=%2F%20%C3%A9"},
+		{"/", "//api.example.com/a%2Fb/é", "/a%2Fb/%C3%A9"},
+		{"/x%2Fy/z", "é%2Fw", "/x%2Fy/%C3%A9%2Fw"},
+		{"/x%2Fy/z", "?a=é", "/x%2Fy/z?a=%C3%A9"},
+		{"/", "/a%2Fb/x", "/a%2Fb/x"},
+		{"/", "/a b", "/a%20b"},
+	} {
+		var got []string
+		w := newWorld(t)
+		w.serve(origin0, http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+			if got = append(got, r.RequestURI); len(got) == 1 {
+				rw.Header().Set("Location", c.to)
+				rw.WriteHeader(302)
+			}
+		}))
+		if _, err := get(t, w.client(outbound.Policy{}), origin0+c.base); err != nil {
+			t.Errorf("%s: %v", c.to, err)
+			continue
+		}
+		if len(got) != 2 || got[1] != c.want {
+			t.Errorf("%s on %s: %q, want %s", c.to, c.base, got, c.want)
+		}
+	}
+}
