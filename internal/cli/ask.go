@@ -85,7 +85,7 @@ func (a *app) person(ctx context.Context, what string) (*asker, error) {
 	}
 	if p.pinentry != nil {
 		text := fmt.Sprintf("%s is set, so an agent seems to run this command. Allow it to %s?", p.marker, what)
-		_, err := p.pinentry.ask(ctx, dialog{text: text, ok: "Allow"})
+		_, err := p.pinentry.ask(ctx, dialog{text: text, ok: "Allow", cancel: "Refuse"})
 		switch {
 		case err == nil:
 			return p, nil
@@ -119,10 +119,7 @@ func (p *asker) value(ctx context.Context, text, prompt string) ([]byte, error) 
 		return nil, failed(exitCredential, "Run it in a terminal. A script gives the value on stdin, with --stdin.", "the value cannot be asked for: %v", err)
 	}
 	defer t.Close()
-	if err := t.print(text + "\n" + prompt + " (not shown): "); err != nil {
-		return nil, err
-	}
-	return t.line(ctx, true)
+	return t.line(ctx, text+"\n"+prompt+" (not shown): ", true)
 }
 
 // yes asks a question whose yes nothing else stands for; nil is yes.
@@ -130,7 +127,7 @@ func (p *asker) yes(ctx context.Context, question string) error {
 	t, err := p.terminal()
 	if err != nil {
 		if p.pinentry != nil {
-			_, pinErr := p.pinentry.ask(ctx, dialog{text: question})
+			_, pinErr := p.pinentry.ask(ctx, dialog{text: question, ok: "Yes", cancel: "No"})
 			if pinErr == nil || errors.Is(pinErr, errDeclined) || ctx.Err() != nil {
 				return firstError(ctx.Err(), pinErr)
 			}
@@ -139,10 +136,7 @@ func (p *asker) yes(ctx context.Context, question string) error {
 		return failed(exitCredential, "Run it in a terminal, or say yes beforehand with --yes.", "%s Nobody can answer: %v", oneLine(question), err)
 	}
 	defer t.Close()
-	if err := t.print(question + " [y/N] "); err != nil {
-		return err
-	}
-	answer, err := t.line(ctx, false)
+	answer, err := t.line(ctx, question+" [y/N] ", false)
 	if err != nil {
 		return err
 	}

@@ -25,9 +25,9 @@ func openTerminal() (*console, error) {
 	return &console{in: f, out: f}, nil
 }
 
-// line reads a line. A hidden one is not shown while it is typed; the terminal
+// line asks and reads a line. A hidden one is not shown while it is typed; the terminal
 // is as it was before when line returns, also when the context ends.
-func (t *console) line(ctx context.Context, hidden bool) (text []byte, err error) {
+func (t *console) line(ctx context.Context, prompt string, hidden bool) (text []byte, err error) {
 	fd := int(t.in.Fd())
 	if hidden {
 		restore, err := hide(fd)
@@ -38,6 +38,9 @@ func (t *console) line(ctx context.Context, hidden bool) (text []byte, err error
 			restore()
 			_, _ = t.out.WriteString("\n") // that of the Enter key was not shown
 		}()
+	}
+	if err := t.print(prompt); err != nil { // only now: somebody may answer at once
+		return nil, err
 	}
 	woken, wake, err := os.Pipe()
 	if err != nil {
@@ -148,3 +151,28 @@ func hide(fd int) (restore func(), err error) {
 	}
 	return func() { _ = unix.IoctlSetTermios(fd, setTermios, was) }, nil
 }
+
+// keepTerminal notes how a terminal is; what it returns makes it so again. A
+// pinentry that is ended in the middle of a question leaves it without an echo.
+func keepTerminal(path string) (restore func()) {
+	nothing := func() {}
+	if path == "" {
+		return nothing
+	}
+	fd, err := unix.Open(path, unix.O_RDWR|unix.O_NOCTTY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nothing
+	}
+	was, err := unix.IoctlGetTermios(fd, getTermios)
+	if err != nil {
+		_ = unix.Close(fd)
+		return nothing
+	}
+	return func() {
+		_ = unix.IoctlSetTermios(fd, setTermios, was)
+		_ = unix.Close(fd)
+	}
+}
+
+// end lets a process tidy up and end.
+func end(p *os.Process) error { return p.Signal(unix.SIGTERM) }

@@ -24,9 +24,9 @@ func openTerminal() (*console, error) {
 	return &console{in: in, out: out}, nil
 }
 
-// line reads a line. A hidden one is not shown while it is typed; the console
+// line asks and reads a line. A hidden one is not shown while it is typed; the console
 // is as it was before when line returns, also when the context ends.
-func (t *console) line(ctx context.Context, hidden bool) ([]byte, error) {
+func (t *console) line(ctx context.Context, prompt string, hidden bool) ([]byte, error) {
 	if hidden {
 		handle := windows.Handle(t.in.Fd())
 		var was uint32
@@ -41,6 +41,9 @@ func (t *console) line(ctx context.Context, hidden bool) ([]byte, error) {
 			_ = windows.SetConsoleMode(handle, was)
 			_, _ = t.out.WriteString("\r\n") // that of the Enter key was not shown
 		}()
+	}
+	if err := t.print(prompt); err != nil { // only now: somebody may answer at once
+		return nil, err
 	}
 	type typed struct {
 		text []byte
@@ -84,3 +87,9 @@ func readConsole(in io.Reader) ([]byte, error) {
 		}
 	}
 }
+
+// keepTerminal does nothing: a pinentry on Windows has a window of its own.
+func keepTerminal(string) (restore func()) { return func() {} }
+
+// end ends a process.
+func end(p *os.Process) error { return p.Kill() }

@@ -24,13 +24,16 @@ type pinentry struct {
 	program string
 	env     []string // all that it gets of the environment
 	options []string // "NAME=VALUE"
+	tty     string   // the terminal that it may ask on; "" none
+	start   time.Duration
 }
 
 // A dialog is one question. Without a prompt it is answered with yes or no.
 type dialog struct {
 	text   string // may have several lines
 	prompt string // "Client secret:"
-	ok     string // on the button; "" is pinentry's own word
+	ok     string // on a button; "" is pinentry's own word, and no button
+	cancel string // the same
 }
 
 // pinentryNames are tried in this order. The first is what the system's
@@ -38,8 +41,8 @@ type dialog struct {
 var pinentryNames = []string{"pinentry", "pinentry-gnome3", "pinentry-qt", "pinentry-curses", "pinentry-mac"}
 
 const (
-	// pinentryStart is how long the program may take until it has heard the
-	// question. Then a person has all the time.
+	// pinentryStart is how long a program may take until it has heard the
+	// question. Then the person has all the time.
 	pinentryStart = 10 * time.Second
 	maxAssuanLine = 1000 // bytes, with the line break; the protocol's own limit
 )
@@ -65,7 +68,7 @@ func findPinentry(env config.Env, goos string) *pinentry {
 		if program == "" {
 			continue
 		}
-		p := &pinentry{program: program}
+		p := &pinentry{program: program, tty: get("GPG_TTY"), start: pinentryStart}
 		for _, v := range pinentryVariables {
 			if value, ok := env(v); ok {
 				p.env = append(p.env, v+"="+value)
@@ -137,6 +140,8 @@ func (p *pinentry) ask(ctx context.Context, d dialog) (answer []byte, err error)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, p.program)
 	cmd.Env, cmd.WaitDelay = p.env, time.Second
+	cmd.Cancel = func() error { return end(cmd.Process) }
+	defer keepTerminal(p.tty)()
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, fmt.Errorf("starting pinentry: %w", err)
@@ -157,7 +162,7 @@ func (p *pinentry) ask(ctx context.Context, d dialog) (answer []byte, err error)
 	}()
 	c := &assuan{in: in, out: out}
 	defer c.wipe()
-	hurry := time.AfterFunc(pinentryStart, cancel)
+	hurry := time.AfterFunc(p.start, cancel)
 	defer hurry.Stop()
 	if err = p.prepare(c, d); err == nil {
 		hurry.Stop()
@@ -184,7 +189,7 @@ func (p *pinentry) prepare(c *assuan, d dialog) error {
 			return err
 		}
 	}
-	set := [][2]string{{"SETTITLE", "hbrestd"}, {"SETDESC", d.text}, {"SETPROMPT", d.prompt}, {"SETOK", d.ok}}
+	set := [][2]string{{"SETTITLE", "hbrestd"}, {"SETDESC", d.text}, {"SETPROMPT", d.prompt}, {"SETOK", d.ok}, {"SETCANCEL", d.cancel}}
 	for _, s := range set {
 		if s[1] == "" {
 			continue

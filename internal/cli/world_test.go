@@ -145,7 +145,10 @@ func (f *fake) PutSecret(_ context.Context, q *control.SecretPut) (*control.Secr
 		return &control.SecretResult{Confirm: "token-host", Message: f.ask}, nil
 	}
 	s := control.SecretInfo{Name: q.Name, Kind: q.Kind, Headers: q.Headers, AllowedHosts: q.AllowedHosts, OAuth: q.OAuth}
-	if q.Kind == "basic" {
+	switch {
+	case q.Kind == "oauth2" && q.Headers == nil:
+		s.Headers = []control.SecretHeader{{Name: "Authorization", Prefix: "Bearer "}}
+	case q.Kind == "basic":
 		s.Headers = []control.SecretHeader{{Name: "Authorization", Prefix: "Basic "}}
 	}
 	return &control.SecretResult{OK: true, Secret: &s}, nil
