@@ -55,6 +55,9 @@ func (d *Daemon) systemKey() secrets.KeySource {
 				"Give the unit LoadCredential=hbrestd-passphrase:PATH, then start the daemon again.")
 		}
 		k.Backend, k.Dir, k.Passphrase = secrets.EncryptedFile, filepath.Join(d.given.WrapDir, "keyring"), secrets.PassphraseFile(d.given.PassphraseFile)
+		if err := os.MkdirAll(k.Dir, 0o700); err != nil { // the program that writes there makes no folders
+			return unavailable("the folder of the encrypted file cannot be made", "Check "+d.given.WrapDir+", then start the daemon again.")
+		}
 	}
 	me, err := os.Executable()
 	if err == nil {
