@@ -34,8 +34,10 @@ func TestTypicalMistakesOfAnAgent(t *testing.T) {
 		{"wrap_run", `{"id":"mirror","args":{"n":5.5}}`, "ARGS_INVALID", []string{"args.n", "integer", "fraction"}},
 		{"wrap_run", `{"id":"orders.create","args":{"c":"abc","tag":["a"]}}`, "ARGS_INVALID", []string{"args.tag", "unknown", "c, tags, path, h, size, deep", `"tags"`}},
 		{"wrap_run", `{"id":"orders.create","args":{"c":"abc","tags":"[\"a\",\"b\"]"}}`, "ARGS_INVALID", []string{"args.tags", "array", "string"}},
-		{"wrap_run", `{"id":"orders.create","args":{"c":"A","size":"medium","deep":{"n":0},"tags":[]}}`, "ARGS_INVALID",
-			[]string{"args.c", "at least 2", "args.size", `"small", "large"`, "args.deep.n", "at least 1", "args.tags"}}, // all at once
+		{
+			"wrap_run", `{"id":"orders.create","args":{"c":"A","size":"medium","deep":{"n":0},"tags":[]}}`, "ARGS_INVALID",
+			[]string{"args.c", "at least 2", "args.size", `"small", "large"`, "args.deep.n", "at least 1", "args.tags"},
+		}, // all at once
 		{"wrap_run", `{"id":"orders.create","args":{"c":null}}`, "ARGS_INVALID", []string{"args.c", "null", "leave it out"}},
 		{"wrap_run", `{"id":"orders.create","args":{"c":"abc","path":"../x"}}`, "ARGS_INVALID", []string{"args.path", `".."`, "a/b"}},
 		{"wrap_run", `{"id":"orders.create","args":{"c":"abc","h":"a\nb"}}`, "ARGS_INVALID", []string{"args.h", "X-A", "one line"}},

@@ -182,16 +182,30 @@ func TestArgumentsOnTheWire(t *testing.T) {
 		want                            sent // zero: refused
 		field                           string
 	}{
-		{"a large id in three places", `"method":"POST","url":"BASE/u/{{id}}","query":{"id":"{{id}}"},"body":{"id":"{{id}}","text":"no. {{id}}"}`,
+		{
+			"a large id in three places", `"method":"POST","url":"BASE/u/{{id}}","query":{"id":"{{id}}"},"body":{"id":"{{id}}","text":"no. {{id}}"}`,
 			`"id":{"type":"integer"}`, `{"id":9007199254740993}`,
-			sent{"POST /u/9007199254740993?id=9007199254740993 HTTP/1.1", `{"id":9007199254740993,"text":"no. 9007199254740993"}`}, ""},
-		{"no scientific form", `"method":"POST","url":"BASE/","query":{"n":"{{n}}"},"body":{"s":"n={{n}}"}`,
-			`"n":{"type":"integer"}`, `{"n":21000000}`, sent{"POST /?n=21000000 HTTP/1.1", `{"s":"n=21000000"}`}, ""},
-		{"trailing zeros", `"method":"POST","url":"BASE/{{p}}","query":{"p":"{{p}}"},"body":"{{p}}"`,
-			`"p":{"type":"number"}`, `{"p":30.00}`, sent{"POST /30.00?p=30.00 HTTP/1.1", `30.00`}, ""},
-		{"false, 0 and empty", `"method":"POST","url":"BASE/","query":{"a":"{{a}}","b":"{{b}}","c":"{{c}}","d":"{{d}}"},"body":{"a":"{{a}}","b":"{{b}}","c":"{{c}}","d":"{{d}}"}`,
+			sent{"POST /u/9007199254740993?id=9007199254740993 HTTP/1.1", `{"id":9007199254740993,"text":"no. 9007199254740993"}`},
+			"",
+		},
+		{
+			"no scientific form", `"method":"POST","url":"BASE/","query":{"n":"{{n}}"},"body":{"s":"n={{n}}"}`,
+			`"n":{"type":"integer"}`, `{"n":21000000}`,
+			sent{"POST /?n=21000000 HTTP/1.1", `{"s":"n=21000000"}`},
+			"",
+		},
+		{
+			"trailing zeros", `"method":"POST","url":"BASE/{{p}}","query":{"p":"{{p}}"},"body":"{{p}}"`,
+			`"p":{"type":"number"}`, `{"p":30.00}`,
+			sent{"POST /30.00?p=30.00 HTTP/1.1", `30.00`},
+			"",
+		},
+		{
+			"false, 0 and empty", `"method":"POST","url":"BASE/","query":{"a":"{{a}}","b":"{{b}}","c":"{{c}}","d":"{{d}}"},"body":{"a":"{{a}}","b":"{{b}}","c":"{{c}}","d":"{{d}}"}`,
 			`"a":{"type":"boolean"},"b":{"type":"integer"},"c":{"type":"string"},"d":{"type":"string"}`, `{"a":false,"b":0,"c":""}`,
-			sent{"POST /?a=false&b=0&c= HTTP/1.1", `{"a":false,"b":0,"c":""}`}, ""},
+			sent{"POST /?a=false&b=0&c= HTTP/1.1", `{"a":false,"b":0,"c":""}`},
+			"",
+		},
 		{"null", `"method":"POST","url":"BASE/","body":{"x":"{{x}}"}`, `"x":{"type":["string","null"]}`, `{"x":null}`, sent{"POST / HTTP/1.1", `{"x":null}`}, ""},
 		{"omitted", `"method":"POST","url":"BASE/","body":{"x":"{{x}}"}`, `"x":{"type":["string","null"]}`, `{}`, sent{"POST / HTTP/1.1", `{}`}, ""},
 		{"null for a plain string", `"method":"POST","url":"BASE/","body":{"x":"{{x}}"}`, `"x":{"type":"string"}`, `{"x":null}`, sent{}, "args.x"},
@@ -213,14 +227,23 @@ func TestArgumentsOnTheWire(t *testing.T) {
 		{"no trailing slash kept", `"method":"GET","url":"BASE/items"`, ``, `{}`, sent{"GET /items HTTP/1.1", ""}, ""},
 		{"nothing is encoded twice", `"method":"GET","url":"BASE/a%20b?x=%2B"`, ``, `{}`, sent{"GET /a%20b?x=%2B HTTP/1.1", ""}, ""},
 		{"escapes keep their case", `"method":"GET","url":"BASE/%e2%82%ac;v=1,2/(x)?a[]=1&b=c:d/e"`, ``, `{}`, sent{"GET /%e2%82%ac;v=1,2/(x)?a[]=1&b=c:d/e HTTP/1.1", ""}, ""},
-		{"query and body", `"method":"POST","url":"BASE/x?dry=1","query":{"q":"{{q}}"},"body":{"v":"{{v}}"}`, `"q":{"type":"string"},"v":{"type":"number"}`, `{"q":"a+b","v":1.50}`,
-			sent{"POST /x?dry=1&q=a%2Bb HTTP/1.1", `{"v":1.50}`}, ""},
+		{
+			"query and body", `"method":"POST","url":"BASE/x?dry=1","query":{"q":"{{q}}"},"body":{"v":"{{v}}"}`, `"q":{"type":"string"},"v":{"type":"number"}`, `{"q":"a+b","v":1.50}`,
+			sent{"POST /x?dry=1&q=a%2Bb HTTP/1.1", `{"v":1.50}`},
+			"",
+		},
 		{"DELETE with a body", `"method":"DELETE","url":"BASE/x","body":"{{ids}}"`, `"ids":{"type":"array","items":{"type":"string"}}`, `{"ids":["a"]}`, sent{"DELETE /x HTTP/1.1", `["a"]`}, ""},
 		{"DELETE without one", `"method":"DELETE","url":"BASE/x"`, ``, `{}`, sent{"DELETE /x HTTP/1.1", ""}, ""},
-		{"member order of an argument", `"method":"PUT","url":"BASE/x","body":{"z":1,"o":"{{o}}","a":2}`, `"o":{"type":"object"}`, `{"o":{"zz":1,"b":{"y":1E2,"x":[]},"a":null}}`,
-			sent{"PUT /x HTTP/1.1", `{"z":1,"o":{"zz":1,"b":{"y":1E2,"x":[]},"a":null},"a":2}`}, ""},
-		{"text in a body stays text", `"method":"POST","url":"BASE/x","body":{"t":"{{t}}","u":"<{{t}}>"}`, `"t":{"type":"string"}`, `{"t":"a\"b\\c\n<&>\u2028 {{t}} é 😀"}`,
-			sent{"POST /x HTTP/1.1", `{"t":"a\"b\\c\n<&>` + "\u2028" + ` {{t}} é 😀","u":"<a\"b\\c\n<&>` + "\u2028" + ` {{t}} é 😀>"}`}, ""},
+		{
+			"member order of an argument", `"method":"PUT","url":"BASE/x","body":{"z":1,"o":"{{o}}","a":2}`, `"o":{"type":"object"}`, `{"o":{"zz":1,"b":{"y":1E2,"x":[]},"a":null}}`,
+			sent{"PUT /x HTTP/1.1", `{"z":1,"o":{"zz":1,"b":{"y":1E2,"x":[]},"a":null},"a":2}`},
+			"",
+		},
+		{
+			"text in a body stays text", `"method":"POST","url":"BASE/x","body":{"t":"{{t}}","u":"<{{t}}>"}`, `"t":{"type":"string"}`, `{"t":"a\"b\\c\n<&>\u2028 {{t}} é 😀"}`,
+			sent{"POST /x HTTP/1.1", `{"t":"a\"b\\c\n<&>` + "\u2028" + ` {{t}} é 😀","u":"<a\"b\\c\n<&>` + "\u2028" + ` {{t}} é 😀>"}`},
+			"",
+		},
 		{"a line break in a header", `"method":"GET","url":"BASE/","headers":{"X-A":"{{x}}"}`, `"x":{"type":"string"}`, `{"x":"a\r\nEvil: 1"}`, sent{}, "args.x"},
 	} {
 		doc := `{"schemaVersion":1,"id":"w","name":"W","request":{` + strings.ReplaceAll(c.request, "BASE", up.url()) + `},"inputSchema":{"type":"object","properties":{` + c.properties + `}}}`

@@ -63,8 +63,10 @@ func newWorld(t *testing.T, settings map[string]string, seams outbound.Options) 
 		t.Fatal(err)
 	}
 	w := &world{t: t, cfg: cfg, log: &journal{}, http: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}}
-	w.options = daemon.Options{Config: cfg, Version: "1.2.3", Outbound: seams,
-		Log: slog.New(slog.NewTextHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug}))}
+	w.options = daemon.Options{
+		Config: cfg, Version: "1.2.3", Outbound: seams,
+		Log: slog.New(slog.NewTextHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+	}
 	w.start()
 	t.Cleanup(func() {
 		w.http.CloseIdleConnections()
