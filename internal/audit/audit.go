@@ -230,8 +230,8 @@ func (l *Log) Settle(ctx context.Context) error {
 		return ctx.Err()
 	}
 	select {
-	case <-it.wait:
-		return nil
+	case err := <-it.wait:
+		return err // always nil: a reader gets what there is
 	case <-l.done:
 		return nil
 	case <-ctx.Done():

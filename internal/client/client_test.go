@@ -283,28 +283,38 @@ func TestTokenFileWords(t *testing.T) {
 		unixOnly      bool
 	}{
 		{
-			"of another home", []string{other.file}, "BRIDGE_BAD_ANSWER",
+			"of another home",
+			[]string{other.file},
+			"BRIDGE_BAD_ANSWER",
 			"what answers on " + here.addr + " does not know the token in " + other.file +
 				": the file is of another home or an earlier start, or another program holds the port",
 			"Give HB_WRAP_HOME or HB_WRAP_TOKEN_FILE the value that the running hbrestd goes by, or choose another port: HB_WRAP_ADDR for hbrestd, HB_WRAP_URL for hb-rest.", false,
 		},
 		{
-			"none", []string{none}, "TOKEN_FILE_MISSING",
+			"none",
+			[]string{none},
+			"TOKEN_FILE_MISSING",
 			"hbrestd is not running, or keeps its token elsewhere: no token file at " + none,
 			"Start it with `hbrestd run`, then repeat the call. If it runs, set HB_WRAP_HOME or HB_WRAP_TOKEN_FILE as it has them; `hbrestd paths` prints the places.", false,
 		},
 		{
-			"none of two", []string{none, none + "2"}, "TOKEN_FILE_MISSING",
+			"none of two",
+			[]string{none, none + "2"},
+			"TOKEN_FILE_MISSING",
 			"hbrestd is not running, or keeps its token elsewhere: no token file at " + none + " or " + none + "2",
 			"Start it with `hbrestd run`, then repeat the call. If it runs, set HB_WRAP_HOME or HB_WRAP_TOKEN_FILE as it has them; `hbrestd paths` prints the places.", false,
 		},
 		{
-			"open to others", []string{open}, "TOKEN_FILE_MISSING",
+			"open to others",
+			[]string{open},
+			"TOKEN_FILE_MISSING",
 			"the token file " + open + " cannot be used: the mode of the file is 0644, which lets other users in; make it 600 with chmod",
 			"Run chmod 600 '" + strings.ReplaceAll(open, "'", `'\''`) + "', then repeat the call.", true,
 		},
 		{
-			"a link", []string{link}, "TOKEN_FILE_MISSING",
+			"a link",
+			[]string{link},
+			"TOKEN_FILE_MISSING",
 			"the token file " + link + " cannot be used: it is a symbolic link, which is never followed",
 			"Point HB_WRAP_TOKEN_FILE at the file itself (`hbrestd paths` prints it), or restart hbrestd, which writes it anew.", false,
 		},

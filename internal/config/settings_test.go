@@ -43,9 +43,16 @@ func TestStoredSettings(t *testing.T) {
 
 func TestSettingCheckAndValue(t *testing.T) {
 	for _, c := range []struct{ name, value, wrong string }{
-		{"allow-private", "on", ""}, {"allow-private", "1", ""}, {"allow-http", "no", ""}, {"allow-private", "maybe", "allow-private is \"maybe\""},
-		{"call-timeout-ms", "50000", ""}, {"call-timeout-ms", "abc", "call-timeout-ms is"}, {"call-timeout-ms", "-1", "call-timeout-ms is"},
-		{"addr", "127.0.0.1:0", ""}, {"addr", "0.0.0.0:4111", "addr is"}, {"addr", "", "config unset addr"},
+		{"allow-private", "on", ""},
+		{"allow-private", "1", ""},
+		{"allow-http", "no", ""},
+		{"allow-private", "maybe", "allow-private is \"maybe\""},
+		{"call-timeout-ms", "50000", ""},
+		{"call-timeout-ms", "abc", "call-timeout-ms is"},
+		{"call-timeout-ms", "-1", "call-timeout-ms is"},
+		{"addr", "127.0.0.1:0", ""},
+		{"addr", "0.0.0.0:4111", "addr is"},
+		{"addr", "", "config unset addr"},
 	} {
 		s, err := config.FindSetting(c.name)
 		if err != nil {

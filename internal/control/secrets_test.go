@@ -129,12 +129,15 @@ type failingSecrets struct {
 func (f *failingSecrets) SecretState(context.Context) (*control.SecretState, error) {
 	return nil, f.err
 }
+
 func (f *failingSecrets) PutSecret(context.Context, *control.SecretPut) (*control.SecretResult, error) {
 	return nil, f.err
 }
+
 func (f *failingSecrets) BindSecret(context.Context, *control.SecretBind) (*control.SecretResult, error) {
 	return nil, f.err
 }
+
 func (f *failingSecrets) DeleteSecret(context.Context, *control.SecretName) (*control.SecretResult, error) {
 	return nil, f.err
 }

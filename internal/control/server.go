@@ -91,7 +91,7 @@ func Serve(ctx context.Context, l *Listener, b Backend, o Options) error {
 	if !h.drained(cutGrace) {
 		failed = errors.Join(failed, errors.New("a call on the control socket did not end"))
 	}
-	<-served // always that the server was closed
+	_ = <-served // always that the server was closed
 	return errors.Join(failed, l.Close())
 }
 

@@ -24,8 +24,17 @@ const (
 // (detail), Joi (details), Zod (issues, error.issues), Symfony (violations), RFC
 // 7807's own example (invalid-params), Nest (message).
 var problemLists = [][]string{
-	{"errors"}, {"error", "details"}, {"error", "errors"}, {"error", "issues"}, {"detail"}, {"details"}, {"issues"},
-	{"violations"}, {"invalid-params"}, {"invalid_params"}, {"message"},
+	{"errors"},
+	{"error", "details"},
+	{"error", "errors"},
+	{"error", "issues"},
+	{"detail"},
+	{"details"},
+	{"issues"},
+	{"violations"},
+	{"invalid-params"},
+	{"invalid_params"},
+	{"message"},
 }
 
 // upstreamProblems reads every problem that an API's error body lists, in its
@@ -128,8 +137,21 @@ func (p *problems) one(o recipe.Object, field string, index int) {
 // the steps to it.
 func problemField(o recipe.Object) string {
 	for _, places := range [][]string{
-		{"field"}, {"param"}, {"pointer"}, {"source", "pointer"}, {"source", "parameter"}, {"source", "header"},
-		{"loc"}, {"path"}, {"instancePath"}, {"propertyPath"}, {"property"}, {"target"}, {"attribute"}, {"location"}, {"name"},
+		{"field"},
+		{"param"},
+		{"pointer"},
+		{"source", "pointer"},
+		{"source", "parameter"},
+		{"source", "header"},
+		{"loc"},
+		{"path"},
+		{"instancePath"},
+		{"propertyPath"},
+		{"property"},
+		{"target"},
+		{"attribute"},
+		{"location"},
+		{"name"},
 	} {
 		switch v := at(o, places...).(type) {
 		case string:

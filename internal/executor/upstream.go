@@ -45,7 +45,7 @@ func statusFault(call *wrapper.Call, resp *outbound.Response, now time.Time) *fa
 	if field := upstreamField(body); field != "" {
 		f.With(fault.Field("upstream:" + fault.Shorten(field, maxProblemField)))
 	}
-	withProblems(f, details)
+	_ = withProblems(f, details)
 	if hint := againHint(call, f); hint != "" {
 		f.With(fault.Hint("%s", hint))
 	}

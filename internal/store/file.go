@@ -127,7 +127,7 @@ func lock(path string, txid uint64, timeout time.Duration) (db *bbolt.DB, file *
 		err = closeToOthers(file)
 	}
 	if err != nil {
-		closeBolt(db, file)
+		_ = closeBolt(db, file) // the first error is the one that says why
 		if !errors.Is(err, errReplaced) {
 			err = failed(err, "%s could not be opened", path)
 		}
