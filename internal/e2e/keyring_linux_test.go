@@ -1,0 +1,285 @@
+package e2e
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// A desktop is a private session bus with a real gnome-keyring.
+type desktop struct {
+	t       *testing.T
+	dir     string
+	bus     *exec.Cmd
+	keyring *exec.Cmd
+	words   *bytes.Buffer // what the program that was started last has complained about
+}
+
+func newDesktop(t *testing.T) *desktop {
+	t.Helper()
+	if os.Getenv("HB_E2E_KEYRING") != "1" {
+		t.Skip("needs Debian's dbus and gnome-keyring; run with HB_E2E_KEYRING=1")
+	}
+	dir, err := os.MkdirTemp("", "desk") // a socket's path has 108 bytes at most
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	for _, sub := range []string{"run", "data", "control"} {
+		if err := os.Mkdir(filepath.Join(dir, sub), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text := `<busconfig><type>session</type><listen>unix:path=` + dir + `/run/bus</listen>
+<policy context="default"><allow send_destination="*" eavesdrop="true"/><allow eavesdrop="true"/><allow own="*"/></policy></busconfig>`
+	if err := os.WriteFile(filepath.Join(dir, "bus.conf"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d := &desktop{t: t, dir: dir}
+	d.startBus()
+	return d
+}
+
+// env is what a program of this desktop is started with.
+func (d *desktop) env() []string {
+	return []string{
+		"HOME=" + d.dir, "XDG_RUNTIME_DIR=" + d.dir + "/run", "XDG_DATA_HOME=" + d.dir + "/data",
+		"DBUS_SESSION_BUS_ADDRESS=unix:path=" + d.dir + "/run/bus",
+	}
+}
+
+func (d *desktop) run(stdin, name string, args ...string) (*exec.Cmd, io.Reader) {
+	d.t.Helper()
+	cmd := exec.Command(name, args...)
+	cmd.Env, cmd.Stdin = append(d.env(), "PATH="+os.Getenv("PATH")), strings.NewReader(stdin)
+	var words bytes.Buffer
+	cmd.Stderr = &words
+	d.words = &words
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		d.t.Fatal(err)
+	}
+	d.t.Cleanup(func() { end(cmd) })
+	return cmd, out
+}
+
+func end(cmd *exec.Cmd) {
+	if cmd != nil && cmd.ProcessState == nil {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	}
+}
+
+// startBus starts the bus, again after stopBus.
+func (d *desktop) startBus() {
+	d.t.Helper()
+	var out io.Reader
+	d.bus, out = d.run("", "dbus-daemon", "--config-file="+d.dir+"/bus.conf", "--nofork", "--print-address")
+	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil {
+		end(d.bus)
+		d.t.Fatal(line, err, d.words)
+	}
+}
+
+func (d *desktop) stopBus() {
+	end(d.bus)
+	_ = os.Remove(d.dir + "/run/bus")
+}
+
+// login starts gnome-keyring with the password; without one it finds the login
+// keyring locked, as after a start without a login.
+func (d *desktop) login(p *person, password string) {
+	d.t.Helper()
+	end(d.keyring)
+	_ = os.Mkdir(d.dir+"/control", 0o700) // it takes its folder away when it ends
+	args := []string{"--foreground", "--components=secrets", "--control-directory=" + d.dir + "/control"}
+	if password != "" {
+		args = append(args, "--unlock")
+	}
+	d.keyring, _ = d.run(password, "gnome-keyring-daemon", args...)
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		answer, err := d.ask(p, `{"version":1,"verb":"probe","backend":"secret-service","item":""}`)
+		if err == nil || strings.Contains(answer, `"locked"`) {
+			return
+		}
+		if time.Now().After(deadline) {
+			d.t.Fatalf("gnome-keyring did not come up: %s", answer)
+		}
+	}
+}
+
+// ask runs hbrestd-keyring as hbrestd does.
+func (d *desktop) ask(p *person, request string) (string, error) {
+	cmd := exec.Command(filepath.Join(p.bin, "hbrestd-keyring"))
+	cmd.Env, cmd.Stdin = d.env(), strings.NewReader(request+"\n")
+	out, err := cmd.Output()
+	return string(out), err
+}
+
+// forget deletes the daemon's key from the keyring, as a person may with the
+// desktop's own program.
+func (d *desktop) forget(p *person) {
+	d.t.Helper()
+	item := keyItemOf(p.home)
+	if out, err := d.ask(p, fmt.Sprintf(`{"version":1,"verb":"delete","backend":"secret-service","item":%q}`, item)); err != nil {
+		d.t.Fatal(out, err)
+	}
+}
+
+// The whole life of a credential with all three programs and a real keyring.
+func TestRealKeyring(t *testing.T) {
+	d := newDesktop(t)
+	p := newPerson(t, d.env()...)
+	up := newEcho(t)
+	d.login(p, "pw")
+	p.start()
+	if out := p.must("", "secret", "list", "--json"); !strings.Contains(out, `"ready"`) {
+		t.Errorf("before the first credential: %s", out)
+	}
+	p.must("value-0123456789\n", "secret", "set", "key", "--stdin", "--host", "127.0.0.1")
+	p.save(authed("w", up.URL+"/items", "key"))
+	works := func(when string) {
+		t.Helper()
+		if out, code := p.try("", "wrapper", "run", "w"); code != 0 || !strings.Contains(out, "[redacted]") {
+			t.Errorf("%s: exit %d\n%s", when, code, out)
+		}
+	}
+	// refuses wants the call refused in time, by a code, and the state that a
+	// person is shown; the records stay as they are.
+	refuses := func(when, state string, words ...string) {
+		t.Helper()
+		start := time.Now()
+		out, code := p.try("", "wrapper", "run", "w", "--json")
+		took := time.Since(start)
+		if code == 0 || !strings.Contains(out, `"SECRET_LOCKED"`) {
+			t.Errorf("%s: exit %d\n%s", when, code, out)
+		}
+		if took > 5500*time.Millisecond {
+			t.Errorf("%s: it took %v", when, took)
+		}
+		if state == "locked" && took > 3*time.Second {
+			t.Errorf("%s: it took %v, as if somebody was prompted", when, took)
+		}
+		list := p.must("", "secret", "list", "--json")
+		for _, w := range append(words, `"`+state+`"`) {
+			if !strings.Contains(list, w) {
+				t.Errorf("%s: no %q in\n%s", when, w, list)
+			}
+		}
+		t.Logf("%s: refused after %v", when, took.Round(time.Millisecond))
+	}
+	works("first")
+	p.stop()
+	before := p.sealed()
+	p.start()
+	works("after a restart of the daemon")
+
+	// The key is held: what happens to the keyring does not matter any more.
+	d.login(p, "")
+	works("locked while the daemon runs")
+	d.stopBus()
+	works("without a bus while the daemon runs")
+	p.stop()
+	p.start()
+	refuses("no bus", "none", "fix")
+	d.startBus()
+	refuses("a bus without a keyring", "none", "fix")
+	d.login(p, "")
+	refuses("locked", "locked", "Unlock")
+	if out, code := p.try("new-value-0123456789\n", "secret", "set", "other", "--stdin", "--host", "127.0.0.1"); code == 0 || !strings.Contains(out, "locked") {
+		t.Errorf("a credential was saved: %s", out)
+	}
+	d.login(p, "pw")
+	if out := p.must("", "secret", "list", "--json"); !strings.Contains(out, `"ready"`) { // asking again helps at once
+		t.Errorf("unlocked: %s", out)
+	}
+	works("unlocked, the same daemon")
+
+	// The bus goes away under a running daemon and comes back with another keyring process.
+	p.stop()
+	p.start()
+	d.stopBus()
+	refuses("the bus is gone", "none")
+	d.startBus()
+	d.login(p, "pw")
+	if out := p.must("", "secret", "list", "--json"); !strings.Contains(out, `"ready"`) {
+		t.Errorf("after the bus: %s", out)
+	}
+	works("after the bus came back")
+
+	p.stop()
+	d.forget(p)
+	p.start()
+	refuses("the key is gone", "key missing", "Restore")
+	if out, code := p.try("new-value-0123456789\n", "secret", "set", "other", "--stdin", "--host", "127.0.0.1"); code == 0 {
+		t.Errorf("a new key was made over sealed records: %s", out)
+	}
+	p.stop()
+	if after := p.sealed(); after != before {
+		t.Errorf("the records changed from\n%sto\n%s", before, after)
+	}
+	// Nothing of the credential is anywhere but sealed.
+	places := map[string][]byte{"stderr": []byte(p.daemon.stderr.String()), "commands": p.said.Bytes()}
+	p.walk(places, "")
+	for name, b := range places {
+		if bytes.Contains(b, []byte("value-0123456789")) {
+			t.Errorf("the value is in %s", name)
+		}
+	}
+}
+
+// A peer that takes the bus's place and closes every connection at once.
+func TestRudeBus(t *testing.T) {
+	dir, err := os.MkdirTemp("", "rude")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	l, err := net.Listen("unix", filepath.Join(dir, "bus"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = io.WriteString(c, "ERROR\r\n\x00\xff")
+			_ = c.Close()
+		}
+	}()
+	defer func() { _ = l.Close(); <-ended }()
+	p := newPerson(t, "DBUS_SESSION_BUS_ADDRESS=unix:path="+filepath.Join(dir, "bus"), "HOME="+dir)
+	p.start()
+	out, code := p.try("value-0123456789\n", "secret", "set", "key", "--stdin", "--host", "127.0.0.1")
+	if code == 0 || !strings.Contains(out, "credentials cannot be used now") || strings.Contains(out, "value-0123456789") || strings.Contains(out, "panic") {
+		t.Errorf("exit %d: %s", code, out)
+	}
+	p.stop()
+	if _, err := os.Stat(filepath.Join(p.home, "wrap", "store.db")); errors.Is(err, os.ErrNotExist) {
+		t.Error("there is no store")
+	}
+}
+
+// keyItemOf is the name under which the key of a home is kept.
+func keyItemOf(home string) string {
+	sum := sha256.Sum256([]byte(home))
+	return "master-" + hex.EncodeToString(sum[:6])
+}
