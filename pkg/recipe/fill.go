@@ -1,7 +1,6 @@
 package recipe
 
 import (
-	"bytes"
 	"slices"
 	"strings"
 )
@@ -17,6 +16,7 @@ func (t *Template) Render(item, root Value) string {
 // appendBody fills a template of several lines.
 func (t *Template) appendBody(dst []byte, it *itemView, fields []Field, w *formatter) []byte {
 	start := len(dst)
+	marks := 0 // of the next text, around nothing
 	for i := range t.parts {
 		p := &t.parts[i]
 		if w.block {
@@ -24,11 +24,17 @@ func (t *Template) appendBody(dst []byte, it *itemView, fields []Field, w *forma
 		}
 		before := len(dst)
 		if !p.hole {
-			dst = append(dst, p.text...)
+			dst = append(dst, p.text[marks:]...)
+			marks = 0
 		} else {
 			pl := place{multi: p.spot == spotText, chars: documentChars, table: p.row, base: start}
 			pl.start = pl.multi && opensBlock(dst[start:])
 			dst = w.appendHole(dst, p, it, fields, pl)
+			if len(dst) == before {
+				marks = t.marksAround(i)
+				dst = dst[:before-marks]
+				continue
+			}
 		}
 		dst = t.seam(dst, start, before, i)
 	}
@@ -55,6 +61,25 @@ func (w *formatter) leaveBlock(dst []byte, text string) []byte {
 		dst = append(dst, '\n')
 	}
 	return dst
+}
+
+// marksAround is the length of the run of marks, as in **{{path}}**, that stands
+// on both sides of placeholder i: with nothing between them they would be a rule
+// or show themselves.
+func (t *Template) marksAround(i int) int {
+	if i == 0 || i+1 >= len(t.parts) || t.parts[i].spot == spotFence || t.parts[i].spot == spotURL {
+		return 0
+	}
+	before, after := t.parts[i-1].text, t.parts[i+1].text // "" of a placeholder
+	if before == "" || after == "" || strings.IndexByte("*_~`", after[0]) < 0 {
+		return 0
+	}
+	inner := strings.TrimRight(before, after[:1])
+	n := len(before) - len(inner)
+	if n != len(after)-len(strings.TrimLeft(after, after[:1])) || strings.HasSuffix(inner, `\`) {
+		return 0
+	}
+	return n
 }
 
 // seam keeps what part i wrote at dst[at:] from meaning something together
@@ -100,13 +125,20 @@ func joinSafely(dst []byte, start, at int, value bool) []byte {
 // appendTitle fills a template of one line, as Markdown or as plain text.
 func (t *Template) appendTitle(dst []byte, it *itemView, fields []Field, w *formatter, raw bool) []byte {
 	start := len(dst)
+	marks := 0 // of the next text, around nothing
 	for i := range t.parts {
 		p := &t.parts[i]
 		before := len(dst)
 		if !p.hole {
-			dst = append(dst, cleanEdge(p.text)...)
+			dst = append(dst, cleanEdge(p.text[marks:])...)
+			marks = 0
 		} else {
 			dst = w.appendHole(dst, p, it, fields, place{chars: documentChars, raw: raw, base: start})
+			if len(dst) == before && !raw {
+				marks = t.marksAround(i)
+				dst = dst[:before-marks]
+				continue
+			}
 		}
 		if !raw {
 			dst = t.seam(dst, start, before, i)
@@ -140,7 +172,7 @@ func (w *formatter) appendHole(dst []byte, p *templatePart, it *itemView, fields
 			return dst // a part of an address leads elsewhere
 		}
 		if url = strings.Trim(url, " \t\r\n"); url != "" {
-			return appendTarget(dst, url)
+			return appendTarget(dst, url, p.after)
 		}
 	}
 	from := len(dst)
@@ -156,7 +188,7 @@ func (w *formatter) appendHole(dst []byte, p *templatePart, it *itemView, fields
 			text = strings.ReplaceAll(strings.ReplaceAll(text, `\|`, "|"), "|", `\|`)
 		}
 	case spotURL:
-		return appendTarget(dst, text)
+		return appendTarget(dst, text, p.after)
 	}
 	return append(dst, text...)
 }
@@ -164,24 +196,6 @@ func (w *formatter) appendHole(dst []byte, p *templatePart, it *itemView, fields
 // isAddress reports whether a text of the format is an address as it is.
 func isAddress(k Kind) bool {
 	return k == KindAuto || k == KindText || k == KindLink || k == KindImage
-}
-
-// appendTarget writes text into the link destination, the autolink or the
-// attribute that dst ends in. A scheme can come from a value only where it is
-// one that links may have, however many values spell it.
-func appendTarget(dst []byte, text string) []byte {
-	from := bytes.LastIndexAny(dst, "(<\"'= \t\n") + 1
-	there := dst[from:]
-	autolink := from > 0 && dst[from-1] == '<' && (from == 1 || dst[from-2] != '(')
-	if autolink && len(there) == 0 && !linkable(text) {
-		// What is no address would be a tag.
-		dst = slices.Insert(dst, from-1, '\\')
-		return appendText(dst, clean(text, false), "", false, len(dst))
-	}
-	if !bytes.ContainsAny(there, ":/?#") && (len(there) > 0 || !linkable(text)) {
-		text = strings.NewReplacer(":", "%3A", "&", "%26").Replace(text)
-	}
-	return appendURL(dst, text, autolink)
 }
 
 func fieldNamed(fields []Field, label string) *Field {

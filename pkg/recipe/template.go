@@ -29,7 +29,8 @@ type templatePart struct {
 	label  string // of {{field:Label}}; "" otherwise
 	format Kind
 	spot   templateSpot
-	row    bool // in a table row of the author
+	row    bool   // in a table row of the author
+	after  string // in an address: what the author has behind it there
 }
 
 // A templateSpot says what the author's text around a placeholder makes of it,
@@ -94,7 +95,29 @@ func ParseTemplate(s string) (*Template, error) {
 		t.parts = append(t.parts, part)
 		at = end + 2
 	}
+	for i := range t.parts {
+		if t.parts[i].spot == spotURL {
+			t.parts[i].after = t.afterHole(i)
+		}
+	}
 	return t, nil
+}
+
+// afterHole is the author's text behind placeholder i up to the end of the
+// address; "{" stands for each further placeholder.
+func (t *Template) afterHole(i int) string {
+	var after string
+	for _, p := range t.parts[i+1:] {
+		if p.hole {
+			after += "{"
+			continue
+		}
+		if end := strings.IndexAny(p.text, ")> \t\n\"'"); end >= 0 {
+			return after + p.text[:end]
+		}
+		after += p.text
+	}
+	return after
 }
 
 // placeholderEnd finds the "}}" that closes a placeholder whose inside starts

@@ -113,3 +113,33 @@ func TestTemplateRender(t *testing.T) {
 		}
 	}
 }
+
+// TestMarksAroundNothing: emphasis and code around an empty value are left out;
+// "****" on a line of its own would be a rule.
+func TestMarksAroundNothing(t *testing.T) {
+	for in, want := range map[string]string{
+		"**{{a}}**":                  "",
+		"x **{{a}}** y":              "x  y",
+		"x *{{a}}*, _{{a}}_":         "x , ",
+		"***{{a}}***":                "",
+		"~~{{a}}~~ `{{a}}`":          " ",
+		"``{{a}}``":                  "",
+		"**{{b}}** `{{b}}`":          "**v** `v`",
+		"**{{a}}*":                   "***",
+		"**{{a}}{{b}}**":             "**v**",
+		"**x {{a}}**":                "**x **",
+		`\*{{a}}*`:                   `\**`,
+		"{{a}}**":                    "**",
+		"```\n*{{a}}*\n```":          "```\n**\n```",
+		"[x](https://e.com/_{{a}}_)": "[x](https://e.com/__)",
+	} {
+		tpl, err := ParseTemplate(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		item := Object{{Key: "b", Value: "v"}}
+		if got := tpl.Render(item, item); got != want {
+			t.Errorf("%q: %q, want %q", in, got, want)
+		}
+	}
+}
