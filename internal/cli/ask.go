@@ -122,8 +122,9 @@ func (p *asker) value(ctx context.Context, text, prompt string) ([]byte, error) 
 	return t.line(ctx, text+"\n"+prompt+" (not shown): ", true)
 }
 
-// yes asks a question whose yes nothing else stands for; nil is yes.
-func (p *asker) yes(ctx context.Context, question string) error {
+// yes asks a question whose yes nothing else stands for; nil is yes. why is
+// said when nobody can answer.
+func (p *asker) yes(ctx context.Context, question, why string) error {
 	t, err := p.terminal()
 	if err != nil {
 		if p.pinentry != nil {
@@ -131,9 +132,9 @@ func (p *asker) yes(ctx context.Context, question string) error {
 			if pinErr == nil || errors.Is(pinErr, errDeclined) || ctx.Err() != nil {
 				return firstError(ctx.Err(), pinErr)
 			}
-			err = fmt.Errorf("pinentry could not ask: %w", pinErr)
+			err = fmt.Errorf("pinentry could not ask: %w", pinErr) // the terminal's error says no more
 		}
-		return failed(exitCredential, "Run it in a terminal, or say yes beforehand with --yes.", "%s Nobody can answer: %v", oneLine(question), err)
+		return failed(exitCredential, "Run it in a terminal, or say yes beforehand with --yes.", "%s; somebody must say yes to that, and %v", why, err)
 	}
 	defer t.Close()
 	answer, err := t.line(ctx, question+" [y/N] ", false)
@@ -158,9 +159,6 @@ func isYes(answer string) bool {
 	answer = strings.ToLower(strings.TrimSpace(answer))
 	return answer == "y" || answer == "yes"
 }
-
-// oneLine joins the lines of a text.
-func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 func firstError(errs ...error) error {
 	for _, err := range errs {

@@ -322,7 +322,7 @@ BYE
 	}
 
 	// An agent's --yes is not a person's.
-	f = &fake{secrets: someSecrets(), ask: "The token URL is on another site."}
+	f = &fake{secrets: someSecrets(), ask: "the token URL is on another site"}
 	w, log = agent(f, `SETOK' 'Yes) said=no; echo OK ;; CONFIRM) if [ "$said" = no ]; then echo 'ERR 83886194 not confirmed'; else echo OK; fi ;;`)
 	check(t, "--yes", w.hb("secret", "bind", "crm", "--host", "h", "--yes"), said{1, "", "hbrestd: error: nothing was changed\n"})
 	if got := logged(t, log); !strings.Contains(got, "SETDESC The token URL is on another site.%0ASend the client secret there?\nSETOK Yes\nSETCANCEL No\nCONFIRM\n") {

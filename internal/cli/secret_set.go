@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -303,7 +305,7 @@ func (o *secretOptions) send(ctx context.Context, person *asker, do func(confirm
 			return r, err
 		}
 		if !o.yes || person.marker != "" { // an agent's --yes is not a person's
-			if err := person.yes(ctx, question(r, q)); err != nil {
+			if err := person.yes(ctx, question(r, q), confirmation(r)); err != nil {
 				return nil, err
 			}
 		}
@@ -314,14 +316,23 @@ func (o *secretOptions) send(ctx context.Context, person *asker, do func(confirm
 
 // question shows where a client secret would go.
 func question(r *control.SecretResult, q *control.SecretPut) string {
-	text := r.Message
-	if text == "" {
-		text = "The daemon asks to confirm " + r.Confirm + "."
-	}
+	text := sentence(confirmation(r))
 	if q != nil && q.OAuth != nil {
-		text += fmt.Sprintf("\n  token URL  %s\n  hosts      %s\n", clean(q.OAuth.TokenURL), clean(strings.Join(q.AllowedHosts, ", ")))
-	} else {
-		text += "\n"
+		text += fmt.Sprintf("\n  token URL  %s\n  hosts      %s", clean(q.OAuth.TokenURL), clean(strings.Join(q.AllowedHosts, ", ")))
 	}
-	return text + "Send the client secret there?"
+	return text + "\nSend the client secret there?"
+}
+
+// confirmation is what the daemon wants a person to know before they say yes.
+func confirmation(r *control.SecretResult) string {
+	if r.Message == "" {
+		return "the daemon asks to confirm " + clean(r.Confirm)
+	}
+	return clean(r.Message)
+}
+
+// sentence makes one of the text of a message.
+func sentence(s string) string {
+	first, n := utf8.DecodeRuneInString(s)
+	return string(unicode.ToUpper(first)) + s[n:] + "."
 }

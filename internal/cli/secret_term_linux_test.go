@@ -205,7 +205,7 @@ func TestHiddenEntryKeeps(t *testing.T) {
 // A client secret's way is shown where it is asked for; another site wants a
 // yes, read from the same terminal although stdin has something else.
 func TestTokenHostOnATerminal(t *testing.T) {
-	const ask = "The token URL login.other.net is on another site than api.example.com."
+	const ask = "the token URL login.other.net is on another site than api.example.com"
 	for _, tc := range []struct {
 		answer string
 		want   said
@@ -227,7 +227,7 @@ func TestTokenHostOnATerminal(t *testing.T) {
 			t.Errorf("%q: asked %q", tc.answer, got)
 		}
 		want := "The credential new will be sent to api.example.com.\nIts client secret will be sent to https://login.other.net/t.\nClient secret (not shown): \n" +
-			ask + "\n  token URL  https://login.other.net/t\n  hosts      api.example.com\nSend the client secret there? [y/N] " + strings.Replace(tc.answer, "\r", "\n", 1)
+			sentence(ask) + "\n  token URL  https://login.other.net/t\n  hosts      api.example.com\nSend the client secret there? [y/N] " + strings.Replace(tc.answer, "\r", "\n", 1)
 		if got := ty.transcript(); got != want {
 			t.Errorf("%q: the terminal shows %q", tc.answer, got)
 		}
@@ -326,7 +326,7 @@ func TestRealPinentry(t *testing.T) {
 			if err != nil {
 				t.Skipf("%s is not installed", name)
 			}
-			f := &fake{ask: "The token URL is on another site."}
+			f := &fake{ask: "the token URL is on another site"}
 			w := newWorld(t, f)
 			dir := filepath.Join(w.home, "bin")
 			if err := os.MkdirAll(dir, 0o700); err != nil {

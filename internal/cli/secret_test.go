@@ -448,12 +448,12 @@ func TestSecretFailures(t *testing.T) {
 // The daemon asks before a client secret may go to another site than the hosts.
 func TestTokenHost(t *testing.T) {
 	const args = "secret set new --stdin --host api.example.com --oauth2 --token-url https://login.other.net/t --client-id c --auth-style body"
-	const ask = "The token URL login.other.net is on another site than api.example.com."
+	const ask = "the token URL login.other.net is on another site than api.example.com"
 	f := &fake{ask: ask}
 	w := newWorld(t, f)
 	w.stdin = "client-s3cret\n"
 	check(t, "nobody there", w.hb(strings.Fields(args)...), said{4, "", piped +
-		"hbrestd: error: " + ask + " token URL https://login.other.net/t hosts api.example.com Send the client secret there? Nobody can answer: there is no terminal\n" +
+		"hbrestd: error: " + ask + "; somebody must say yes to that, and there is no terminal\n" +
 		"hbrestd: hint: Run it in a terminal, or say yes beforehand with --yes.\n"})
 	if got := f.asked(); len(got) != 1 || strings.Contains(got[0], "confirm") {
 		t.Errorf("asked %q", got)
