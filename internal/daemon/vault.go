@@ -227,6 +227,9 @@ func (p person) BindSecret(ctx context.Context, r *control.SecretBind) (*control
 	if err != nil {
 		return nil, err
 	}
+	if m.Problem != "" {
+		return nil, fault.New("SECRET_DAMAGED", "%s", m.Problem).With(fault.Field("name"))
+	}
 	hosts := slices.Clone(m.AllowedHosts)
 	for _, h := range append(slices.Clone(r.Add), r.Remove...) {
 		if _, err := hostname.Canonical(h); err != nil {

@@ -104,6 +104,9 @@ func (v *Vault) List() ([]Meta, error) {
 	out := make([]Meta, 0, len(names))
 	for _, n := range names {
 		r, err := v.load(n)
+		if err == nil && r != nil {
+			err = v.genuine(r)
+		}
 		switch {
 		case err != nil:
 			out = append(out, Meta{Name: n, Problem: fault.From(err).Message})
@@ -124,6 +127,9 @@ func cmpOr(a, b int) int {
 // Find returns what anybody may know of one credential, or SECRET_NOT_FOUND.
 func (v *Vault) Find(name string) (Meta, error) {
 	r, err := v.load(name)
+	if err == nil && r != nil {
+		err = v.genuine(r)
+	}
 	if err != nil {
 		return Meta{Name: name, Problem: fault.From(err).Message}, nil
 	}
@@ -284,6 +290,24 @@ func (r *record) allows(host string) error {
 			With(fault.Field("request.auth"), fault.Cause(err))
 	}
 	return nil
+}
+
+// genuine says whether a record is what a person saved, so that forged hosts
+// are not shown as theirs and sealed again with the next value. Without the key
+// at hand nobody can tell, and it is not asked for.
+func (v *Vault) genuine(r *record) error {
+	v.keyMu.Lock()
+	have := v.box != nil && !v.closed
+	v.keyMu.Unlock()
+	if !have {
+		return nil
+	}
+	vs, err := v.unseal(r)
+	wipe(vs)
+	if fault.Is(err, "SHUTTING_DOWN") {
+		return nil
+	}
+	return err
 }
 
 // held is the key when masterKey had it a moment ago. v.mu is held, so that
