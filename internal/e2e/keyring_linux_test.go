@@ -12,7 +12,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -282,4 +284,66 @@ func TestRudeBus(t *testing.T) {
 func keyItemOf(home string) string {
 	sum := sha256.Sum256([]byte(home))
 	return "master-" + hex.EncodeToString(sum[:6])
+}
+
+// Another program of the same user, without special rights, can read neither
+// the daemon's memory nor its environment, and there is no core of it to read.
+func TestMemoryIsOutOfReach(t *testing.T) {
+	bin, err := keyringProgram()
+	if err != nil {
+		t.Fatal(err)
+	}
+	home, err := os.MkdirTemp("", "reach")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(home) })
+	var as *syscall.SysProcAttr // root may read everything: the test is about somebody else
+	if os.Geteuid() == 0 {
+		const nobody = 65534
+		as = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+		if err := os.Chown(home, nobody, nobody); err != nil {
+			t.Fatal(err)
+		}
+	}
+	read := func(pid int, name string) error {
+		cmd := exec.Command("head", "-c", "1", fmt.Sprintf("/proc/%d/%s", pid, name))
+		cmd.SysProcAttr = as
+		return cmd.Run()
+	}
+	d := &process{cmd: exec.Command(filepath.Join(bin, "hbrestd"), "run"), stderr: newLog()}
+	d.cmd.Env, d.cmd.SysProcAttr = []string{"HB_WRAP_HOME=" + home + "/home", "HB_WRAP_ADDR=127.0.0.1:0"}, as
+	pipe, err := d.cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go d.stderr.collect(bufio.NewScanner(pipe))
+	t.Cleanup(d.kill)
+	if _, err := d.stderr.waitFor(listening); err != nil {
+		t.Fatal(err)
+	}
+	// The same look at a program that hides nothing: it is the daemon that refuses.
+	sleep := exec.Command("sleep", "60")
+	sleep.SysProcAttr = as
+	if err := sleep.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer end(sleep)
+	for _, name := range []string{"environ", "auxv"} {
+		if err := read(sleep.Process.Pid, name); err != nil {
+			t.Fatalf("this machine shows no program's %s: %v", name, err)
+		}
+	}
+	for _, name := range []string{"environ", "mem", "maps", "auxv", "exe", "fd/0"} {
+		if err := read(d.cmd.Process.Pid, name); err == nil {
+			t.Errorf("a program of the same user reads the daemon's %s", name)
+		}
+	}
+	limits, err := os.ReadFile(fmt.Sprintf("/proc/%d/limits", d.cmd.Process.Pid))
+	if err != nil || !regexp.MustCompile(`Max core file size +0 +0 `).Match(limits) {
+		t.Errorf("%v\n%s", err, limits)
+	}
 }

@@ -1,0 +1,67 @@
+package daemon_test
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// Every test that docs/security.md names is there, in the package it names.
+func TestSecurityPageNamesTests(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../docs/security.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	there := map[string]bool{}
+	function := regexp.MustCompile(`(?m)^func (Test\w+)\(t \*testing\.T\)`)
+	err = filepath.WalkDir("../..", func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && (d.Name() == "node_modules" || strings.HasPrefix(d.Name(), ".") && len(d.Name()) > 2):
+			return fs.SkipDir
+		case !strings.HasSuffix(path, "_test.go"):
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		pkg := strings.TrimPrefix(filepath.Base(filepath.Dir(path)), "hbrestd-")
+		for _, m := range function.FindAllSubmatch(text, -1) {
+			there[pkg+"."+string(m[1])] = true
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := regexp.MustCompile("`([a-z0-9]+\\.Test\\w+)`").FindAllSubmatch(page, -1)
+	if len(named) < 80 {
+		t.Errorf("the page names %d tests", len(named))
+	}
+	for _, m := range named {
+		if !there[string(m[1])] {
+			t.Errorf("there is no test %s", m[1])
+		}
+	}
+}
+
+// Its links within the page lead somewhere.
+func TestSecurityPageLinks(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../docs/security.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	titles := map[string]bool{}
+	for _, m := range regexp.MustCompile(`(?m)^## (.+)$`).FindAllSubmatch(page, -1) {
+		titles[strings.ReplaceAll(strings.ToLower(string(m[1])), " ", "-")] = true
+	}
+	for _, m := range regexp.MustCompile(`\]\(#([^)]+)\)`).FindAllSubmatch(page, -1) {
+		if !titles[string(m[1])] {
+			t.Errorf("no heading #%s", m[1])
+		}
+	}
+}
