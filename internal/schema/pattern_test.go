@@ -69,7 +69,7 @@ func TestPatternStates(t *testing.T) {
 		if got != tt.want || (s == nil) != (tt.want != "") {
 			t.Errorf("%.60q: %q, want %q", tt.pattern, got, tt.want)
 		}
-		if took := time.Since(start); took > 100*time.Millisecond {
+		if took := time.Since(start); took > time.Second { // a millisecond on an idle machine
 			t.Errorf("%.60q: took %v", tt.pattern, took)
 		}
 	}
@@ -101,7 +101,7 @@ func TestPatternWork(t *testing.T) {
 	check := func(s *Schema, args recipe.Object) string {
 		start := time.Now()
 		_, _, problems := s.Validate(args)
-		if took := time.Since(start); took > time.Second { // 100 ms on an idle machine
+		if took := time.Since(start); took > 5*time.Second { // 100 ms on an idle machine; it was a minute
 			t.Errorf("took %v", took)
 		}
 		var out []string

@@ -64,11 +64,12 @@ func TestRepeatedArgumentsAreCheap(t *testing.T) {
 			if got != tt.want {
 				t.Errorf("%.200s, want %s", got, tt.want)
 			}
-			// Reading the arguments alone takes some 10 ms; one of these took minutes.
-			if took > 500*time.Millisecond {
+			// On an idle machine all are below 100 ms (see the benchmark), with
+			// others on it or the race detector below this; without the bounds
+			// several took from seconds to minutes.
+			if took > 3*time.Second {
 				t.Errorf("took %v", took)
 			}
-			t.Log(took)
 		})
 	}
 }
