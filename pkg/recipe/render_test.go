@@ -150,7 +150,7 @@ func begins(line string) bool {
 		return true
 	case strings.IndexByte("-+*", text[0]) >= 0:
 		return text[1] == ' ' || text[1] == '\t'
-	case len(number) < len(text):
+	case len(number) < len(text) && len(text)-len(number) <= 9: // CommonMark 5.2: at most nine digits number an item
 		return strings.HasPrefix(number, ". ") || strings.HasPrefix(number, ") ") || strings.HasPrefix(number, ".\t") || strings.HasPrefix(number, ")\t")
 	}
 	return false
