@@ -244,3 +244,42 @@ func TestEchoedNumber(t *testing.T) {
 		t.Errorf("%s is there: %s", v, a.Raw)
 	}
 }
+
+// An API that puts the credential into a host name: resolvers and the trail
+// would see it there, in the lower case of host names.
+func TestEchoedInAHostName(t *testing.T) {
+	t.Parallel()
+	for _, v := range []string{"tok-abcdef0123456789", "Tok-AbCdEf0123456789"} {
+		s := newSafe(t)
+		up := newParty(t, nil)
+		up.handle = func(w http.ResponseWriter, r *http.Request) {
+			_, got, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+			switch r.URL.Path {
+			case "/redirect":
+				w.Header().Set("Location", up.at(got+".test")+"/end")
+				w.WriteHeader(302)
+			case "/nowhere":
+				w.Header().Set("Location", "http://"+got+".invalid/")
+				w.WriteHeader(302)
+			case "/refused":
+				w.Header().Set("Location", "http://"+got+".example:22/")
+				w.WriteHeader(302)
+			default:
+				_, _ = io.WriteString(w, `{"ok":true}`)
+			}
+		}
+		s.put(bearer("key", v, "a.test"))
+		for _, path := range []string{"/redirect", "/nowhere", "/refused"} {
+			a := s.once("w", authed("w", up.at("a.test")+path, "key"), `{}`)
+			if how := shows(a.Raw, v); how != "" {
+				t.Errorf("%s: %s is there: %s", path, v, a.Raw)
+			}
+		}
+		if trail := s.request(http.MethodGet, "/wrap/audit?limit=500", "").Raw; shows(trail, v) != "" {
+			t.Errorf("%s is in the trail: %s", v, trail)
+		}
+		if shows(s.log.String(), v) != "" {
+			t.Errorf("%s is in the log", v)
+		}
+	}
+}

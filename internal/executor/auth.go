@@ -34,6 +34,7 @@ func (t *task) sendWith(ctx context.Context, call *wrapper.Call, req *outbound.R
 		return t.e.c.Send(ctx, req)
 	}
 	req.SecretHeaders = t.grant.Headers()
+	req.HoldsSecret = func(text string) bool { return t.grant.Scrub(text) != text }
 	req.Durable = true // what a credential is used for is always written down first
 	for {
 		if err := t.grant.Apply(ctx, req.Header.Set); err != nil {

@@ -103,6 +103,10 @@ type Request struct {
 	Timeout time.Duration
 	// SecretHeaders are dropped for good when a redirect changes the origin.
 	SecretHeaders []string
+	// HoldsSecret reports a spelling of the credential in a text; nil: there is
+	// none. A redirect that would carry it to another origin, in a host name too,
+	// is refused.
+	HoldsSecret func(text string) bool
 	// NoRedirects makes a redirect the final answer, without its body: for a
 	// request that must never be repeated elsewhere, such as one to a token
 	// endpoint, whose form holds a secret.

@@ -36,6 +36,10 @@ func (c *Client) follow(h *hop, resp *Response) (*hop, error) {
 	next := *h
 	next.n, next.target, next.header = h.n+1, t, h.header.Clone()
 	same := t.origin() == h.target.origin()
+	if !same && h.req.HoldsSecret != nil && h.req.HoldsSecret(to.String()) {
+		// The host is looked at as the API wrote it: the canonical one is in lower case.
+		return nil, redirectRefused("the API puts the credential into a place at another origin")
+	}
 	if h.write {
 		switch {
 		case resp.Status == http.StatusSeeOther:

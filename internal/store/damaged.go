@@ -96,7 +96,9 @@ func unknown(img *image) []more {
 		}
 		for _, p := range pairs {
 			_, err := unseal(bucket, string(p.key), p.value)
-			if newer := (newerError{}); err == nil || errors.As(err, &newer) {
+			// A credential that is damaged is still one: it keeps its name and is
+			// refused as damaged, not as never seen.
+			if newer := (newerError{}); err == nil || errors.As(err, &newer) || bucket == bucketSealed {
 				out = append(out, more{bucket, p})
 			}
 		}

@@ -13,9 +13,9 @@ import (
 
 // Limits of sealed records.
 const (
-	MaxSealed      = 1000     // credentials
-	MaxSealedBytes = 64 << 10 // of one record: a value, its binding and a cached token
-	maxSealedName  = 64       // bytes
+	MaxSealed      = 1000      // credentials
+	MaxSealedBytes = 160 << 10 // of one record: a value, its binding and a cached token
+	maxSealedName  = 100       // bytes, as in a wrapper's request.auth
 )
 
 // GetSealed returns the sealed record of a credential, a copy; nil when there

@@ -31,8 +31,8 @@ func TestSealed(t *testing.T) {
 		{"c", strings.Repeat("x", store.MaxSealedBytes+1), false},
 		{"c", "", false},
 		{"", "x", false},
-		{strings.Repeat("n", 64), "x", true},
-		{strings.Repeat("n", 65), "x", false},
+		{strings.Repeat("n", 100), "x", true},
+		{strings.Repeat("n", 101), "x", false},
 	} {
 		if err := s.PutSealed(step.name, []byte(step.value)); (err == nil) != step.ok {
 			t.Errorf("put %.10q (%d bytes): %v", step.name, len(step.value), err)
@@ -52,7 +52,7 @@ func TestSealed(t *testing.T) {
 	}
 	defer s.Close()
 	names, err := s.ListSealed()
-	if err != nil || !slices.Equal(names, []string{"a", strings.Repeat("n", 64)}) {
+	if err != nil || !slices.Equal(names, []string{"a", strings.Repeat("n", 100)}) {
 		t.Errorf("%v %v", names, err)
 	}
 	got, err := s.GetSealed("a")
