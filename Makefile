@@ -12,7 +12,7 @@ demo: ## show what an agent sees, with throw-away daemons and a sample API on lo
 	$(GO) run ./internal/e2e/demo
 
 test: ## everything: units, golden files, protocol cases, fuzz seeds, end-to-end scripts
-	$(GO) test ./...
+	$(GO) test $(TESTFLAGS) ./...
 
 build: ## both programs into bin/
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/ ./cmd/hbrestd ./cmd/hb-rest ./cmd/hbrestd-keyring
