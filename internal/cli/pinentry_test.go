@@ -251,9 +251,11 @@ func TestAgentsAreRefused(t *testing.T) {
 		w.env[marker], w.stdin, w.person = "1", "y\n", true
 		w.tty = "/dev/null" // would be there
 		for _, args := range writes {
-			check(t, marker+" "+args[0], w.hb(append([]string{"secret"}, args...)...), said{4, "",
+			check(t, marker+" "+args[0], w.hb(append([]string{"secret"}, args...)...), said{
+				4, "",
 				"hbrestd: error: " + marker + " is set, so an agent seems to run this command, and only a person may change credentials\n" +
-					"hbrestd: hint: Run it in a terminal of your own. Where pinentry can show a window, a person can allow it there.\n"})
+					"hbrestd: hint: Run it in a terminal of your own. Where pinentry can show a window, a person can allow it there.\n",
+			})
 		}
 		if got := w.hb("secret", "list"); got.Exit != 0 {
 			t.Errorf("%s: reading is for everyone: %+v", marker, got)

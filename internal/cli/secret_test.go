@@ -59,43 +59,77 @@ func TestSecretSet(t *testing.T) {
 		put         string
 		want        said
 	}{
-		{"new --host a.example.com", "s3cret-value\n", static("new", auth, `"a.example.com"`, value("s3cret-value"), `,"create":true`),
-			said{0, "saved new: static, Authorization, for a.example.com\n", created}},
-		{"new --host a.example.com --host b.example.com,c.example.com --host a.example.com", "s3cret-value\r\n", static("new", auth, `"a.example.com","b.example.com","c.example.com"`, value("s3cret-value"), `,"create":true`),
-			said{0, "saved new: static, Authorization, for a.example.com, b.example.com, c.example.com\n", created}},
-		{"new --host h --header X-Key", " s3cret value ", static("new", `{"name":"X-Key"}`, `"h"`, value(" s3cret value "), `,"create":true`),
-			said{0, "saved new: static, X-Key, for h\n", created}},
-		{"new --host h --header Authorization:Token", "s3cret-value", static("new", `{"name":"Authorization","prefix":"Token "}`, `"h"`, value("s3cret-value"), `,"create":true`),
-			said{0, "saved new: static, Authorization, for h\n", created}},
-		{"new --host h --header X:key=", "s3cret-value", static("new", `{"name":"X","prefix":"key="}`, `"h"`, value("s3cret-value"), `,"create":true`),
-			said{0, "saved new: static, X, for h\n", created}},
-		{"new --host h --header X-Id --header X-Key:Key", "first-value\nsecond-value\n", static("new", `{"name":"X-Id"},{"name":"X-Key","prefix":"Key "}`, `"h"`, value("first-value", "second-value"), `,"create":true`),
-			said{0, "saved new: static, X-Id and X-Key, for h\n", created}},
-		{"new --host h --basic", "ada\ncorrect-horse\n", `put {"name":"new","kind":"basic","allowedHosts":["h"]` + value("ada", "correct-horse") + `,"create":true,"stdin":true}`,
-			said{0, "saved new: basic, Authorization, for h\n", created}},
-		{"new --host h --basic", "the-key-is-the-user\n\n", `put {"name":"new","kind":"basic","allowedHosts":["h"]` + value("the-key-is-the-user", "") + `,"create":true,"stdin":true}`,
-			said{0, "saved new: basic, Authorization, for h\n", created}},
-		{"new --host h --oauth2 --token-url https://t.example.com/x --client-id c --scope s --audience a --auth-style body", "client-s3cret\n",
+		{
+			"new --host a.example.com", "s3cret-value\n", static("new", auth, `"a.example.com"`, value("s3cret-value"), `,"create":true`),
+			said{0, "saved new: static, Authorization, for a.example.com\n", created},
+		},
+		{
+			"new --host a.example.com --host b.example.com,c.example.com --host a.example.com", "s3cret-value\r\n", static("new", auth, `"a.example.com","b.example.com","c.example.com"`, value("s3cret-value"), `,"create":true`),
+			said{0, "saved new: static, Authorization, for a.example.com, b.example.com, c.example.com\n", created},
+		},
+		{
+			"new --host h --header X-Key", " s3cret value ", static("new", `{"name":"X-Key"}`, `"h"`, value(" s3cret value "), `,"create":true`),
+			said{0, "saved new: static, X-Key, for h\n", created},
+		},
+		{
+			"new --host h --header Authorization:Token", "s3cret-value", static("new", `{"name":"Authorization","prefix":"Token "}`, `"h"`, value("s3cret-value"), `,"create":true`),
+			said{0, "saved new: static, Authorization, for h\n", created},
+		},
+		{
+			"new --host h --header X:key=", "s3cret-value", static("new", `{"name":"X","prefix":"key="}`, `"h"`, value("s3cret-value"), `,"create":true`),
+			said{0, "saved new: static, X, for h\n", created},
+		},
+		{
+			"new --host h --header X-Id --header X-Key:Key", "first-value\nsecond-value\n", static("new", `{"name":"X-Id"},{"name":"X-Key","prefix":"Key "}`, `"h"`, value("first-value", "second-value"), `,"create":true`),
+			said{0, "saved new: static, X-Id and X-Key, for h\n", created},
+		},
+		{
+			"new --host h --basic", "ada\ncorrect-horse\n", `put {"name":"new","kind":"basic","allowedHosts":["h"]` + value("ada", "correct-horse") + `,"create":true,"stdin":true}`,
+			said{0, "saved new: basic, Authorization, for h\n", created},
+		},
+		{
+			"new --host h --basic", "the-key-is-the-user\n\n", `put {"name":"new","kind":"basic","allowedHosts":["h"]` + value("the-key-is-the-user", "") + `,"create":true,"stdin":true}`,
+			said{0, "saved new: basic, Authorization, for h\n", created},
+		},
+		{
+			"new --host h --oauth2 --token-url https://t.example.com/x --client-id c --scope s --audience a --auth-style body", "client-s3cret\n",
 			`put {"name":"new","kind":"oauth2","allowedHosts":["h"],"oauth":{"tokenUrl":"https://t.example.com/x","clientId":"c","scope":"s","audience":"a","authStyle":"body"}` + value("client-s3cret") + `,"create":true,"stdin":true}`,
-			said{0, "saved new: oauth2, Authorization, for h\n", created}},
+			said{0, "saved new: oauth2, Authorization, for h\n", created},
+		},
 
 		// Of one that exists, what is not given stays.
-		{"orders-key", "fresh-value\n", static("orders-key", auth, `"api.example.com","files.example.com"`, value("fresh-value"), ""),
-			said{0, "saved orders-key: static, Authorization, for api.example.com, files.example.com\n", ""}},
-		{"orders-key --host other.example.com", "\n", static("orders-key", auth, `"other.example.com"`, value("null"), ""),
-			said{0, "saved orders-key: static, Authorization, for other.example.com\n", kept}},
-		{"orders-key --header X-Key", "", static("orders-key", `{"name":"X-Key"}`, `"api.example.com","files.example.com"`, value("null"), ""),
-			said{0, "saved orders-key: static, X-Key, for api.example.com, files.example.com\n", kept}},
-		{"shop", "\nsecond-new\n", static("shop", `{"name":"X-App-Id"},{"name":"X-App-Key","prefix":"Key "}`, `"shop.example.com"`, value("null", "second-new"), ""),
-			said{0, "saved shop: static, X-App-Id and X-App-Key, for shop.example.com\n", kept}},
-		{"crm --scope orders.write --auth-style body", "", `put {"name":"crm","kind":"oauth2","headers":[` + auth + `],"allowedHosts":["crm.example.com"],"oauth":{"tokenUrl":"https://login.example.com/token","clientId":"7f3a","scope":"orders.write","authStyle":"body"}` + value("null") + `,"stdin":true}`,
-			said{0, "saved crm: oauth2, Authorization, for crm.example.com\n", kept}},
-		{"crm --scope=", "new-client-secret", `put {"name":"crm","kind":"oauth2","headers":[` + auth + `],"allowedHosts":["crm.example.com"],"oauth":{"tokenUrl":"https://login.example.com/token","clientId":"7f3a","authStyle":"basic"}` + value("new-client-secret") + `,"stdin":true}`,
-			said{0, "saved crm: oauth2, Authorization, for crm.example.com\n", ""}},
-		{"orders-key --basic", "ada\ncorrect-horse", `put {"name":"orders-key","kind":"basic","allowedHosts":["api.example.com","files.example.com"]` + value("ada", "correct-horse") + `,"stdin":true}`,
-			said{0, "saved orders-key: basic, Authorization, for api.example.com, files.example.com\n", ""}},
-		{"broken --host h", "a-fresh-value", static("broken", auth, `"h"`, value("a-fresh-value"), ""),
-			said{0, "saved broken: static, Authorization, for h\n", ""}},
+		{
+			"orders-key", "fresh-value\n", static("orders-key", auth, `"api.example.com","files.example.com"`, value("fresh-value"), ""),
+			said{0, "saved orders-key: static, Authorization, for api.example.com, files.example.com\n", ""},
+		},
+		{
+			"orders-key --host other.example.com", "\n", static("orders-key", auth, `"other.example.com"`, value("null"), ""),
+			said{0, "saved orders-key: static, Authorization, for other.example.com\n", kept},
+		},
+		{
+			"orders-key --header X-Key", "", static("orders-key", `{"name":"X-Key"}`, `"api.example.com","files.example.com"`, value("null"), ""),
+			said{0, "saved orders-key: static, X-Key, for api.example.com, files.example.com\n", kept},
+		},
+		{
+			"shop", "\nsecond-new\n", static("shop", `{"name":"X-App-Id"},{"name":"X-App-Key","prefix":"Key "}`, `"shop.example.com"`, value("null", "second-new"), ""),
+			said{0, "saved shop: static, X-App-Id and X-App-Key, for shop.example.com\n", kept},
+		},
+		{
+			"crm --scope orders.write --auth-style body", "", `put {"name":"crm","kind":"oauth2","headers":[` + auth + `],"allowedHosts":["crm.example.com"],"oauth":{"tokenUrl":"https://login.example.com/token","clientId":"7f3a","scope":"orders.write","authStyle":"body"}` + value("null") + `,"stdin":true}`,
+			said{0, "saved crm: oauth2, Authorization, for crm.example.com\n", kept},
+		},
+		{
+			"crm --scope=", "new-client-secret", `put {"name":"crm","kind":"oauth2","headers":[` + auth + `],"allowedHosts":["crm.example.com"],"oauth":{"tokenUrl":"https://login.example.com/token","clientId":"7f3a","authStyle":"basic"}` + value("new-client-secret") + `,"stdin":true}`,
+			said{0, "saved crm: oauth2, Authorization, for crm.example.com\n", ""},
+		},
+		{
+			"orders-key --basic", "ada\ncorrect-horse", `put {"name":"orders-key","kind":"basic","allowedHosts":["api.example.com","files.example.com"]` + value("ada", "correct-horse") + `,"stdin":true}`,
+			said{0, "saved orders-key: basic, Authorization, for api.example.com, files.example.com\n", ""},
+		},
+		{
+			"broken --host h", "a-fresh-value", static("broken", auth, `"h"`, value("a-fresh-value"), ""),
+			said{0, "saved broken: static, Authorization, for h\n", ""},
+		},
 	} {
 		f := &fake{secrets: someSecrets()}
 		w := newWorld(t, f)

@@ -55,11 +55,13 @@ func TestShapesOfOtherTools(t *testing.T) {
 		{"keys of other tools", in(`"params":{},"json":{},"query_params":{},"timeout":5,"Endpoint":"x"`), r + `.params UNKNOWN_FIELD unknown key "params" | write "query"; ` +
 			r + `.json UNKNOWN_FIELD unknown key "json" | write "body"; ` + r + `.query_params UNKNOWN_FIELD unknown key "query_params" | write "query"; ` +
 			r + `.timeout UNKNOWN_FIELD unknown key "timeout" | write "timeoutMs"; ` + r + `.Endpoint UNKNOWN_FIELD unknown key "Endpoint" | write "url"`, ""},
-		{"keys beside request", `{"schemaVersion":1,"id":"a","url":"https://h.test/","method":"GET","parameters":{},"recipe":{},"zzz":1}`,
+		{
+			"keys beside request", `{"schemaVersion":1,"id":"a","url":"https://h.test/","method":"GET","parameters":{},"recipe":{},"zzz":1}`,
 			`wrapper.request REQUIRED is required (an object with method and url) | write {"method": "GET", "url": "https://api.example.com/items"}`,
 			`wrapper.url UNKNOWN_FIELD dropped: unknown field "url" | write it inside request; wrapper.method UNKNOWN_FIELD dropped: unknown field "method" | write it inside request; ` +
 				`wrapper.parameters UNKNOWN_FIELD dropped: unknown field "parameters" | write "inputSchema"; wrapper.recipe UNKNOWN_FIELD dropped: unknown field "recipe" | write "response"; ` +
-				`wrapper.zzz UNKNOWN_FIELD dropped: unknown field "zzz" | the fields are schemaVersion, id, name, description, request, inputSchema, response, exposeAsTool, mutating`},
+				`wrapper.zzz UNKNOWN_FIELD dropped: unknown field "zzz" | the fields are schemaVersion, id, name, description, request, inputSchema, response, exposeAsTool, mutating`,
+		},
 	} {
 		_, report := wrapper.Parse([]byte(tt.doc))
 		join := func(s string) string { return strings.ReplaceAll(strings.TrimSpace(s), "\n", "; ") }

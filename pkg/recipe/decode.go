@@ -167,8 +167,10 @@ func (r *reader) open() error {
 		return r.fail(err)
 	}
 	if r.dec.StackDepth() > r.depth {
-		return &DecodeError{Kind: "depth", Offset: r.bom + r.dec.InputOffset() - 1,
-			Message: fmt.Sprintf("more than %d arrays and objects inside each other", r.depth)}
+		return &DecodeError{
+			Kind: "depth", Offset: r.bom + r.dec.InputOffset() - 1,
+			Message: fmt.Sprintf("more than %d arrays and objects inside each other", r.depth),
+		}
 	}
 	return nil
 }
@@ -184,8 +186,10 @@ func (r *reader) skip() error {
 		switch tok.Kind() {
 		case '{', '[':
 			if r.dec.StackDepth() > r.depth {
-				return &DecodeError{Kind: "depth", Offset: r.bom + r.dec.InputOffset() - 1,
-					Message: fmt.Sprintf("more than %d arrays and objects inside each other", r.depth)}
+				return &DecodeError{
+					Kind: "depth", Offset: r.bom + r.dec.InputOffset() - 1,
+					Message: fmt.Sprintf("more than %d arrays and objects inside each other", r.depth),
+				}
 			}
 		default:
 			if r.dec.StackDepth() == depth {
@@ -250,8 +254,10 @@ func (r *reader) object(keep *keeper) (Value, error) {
 			}
 		}
 		if r.unique && (known[key] || known == nil && hasKey(r.members[start:], key)) {
-			return nil, &DecodeError{Kind: "duplicate", Offset: r.bom + r.dec.InputOffset() - int64(len(quoted)),
-				Path: r.place(), Message: fmt.Sprintf("key %s appears twice", strconv.Quote(clip(key)))}
+			return nil, &DecodeError{
+				Kind: "duplicate", Offset: r.bom + r.dec.InputOffset() - int64(len(quoted)),
+				Path: r.place(), Message: fmt.Sprintf("key %s appears twice", strconv.Quote(clip(key))),
+			}
 		}
 		v, err := r.build()
 		if err != nil {

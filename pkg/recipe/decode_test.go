@@ -38,8 +38,10 @@ func TestDecode(t *testing.T) {
 		{"beyond float64", "1e400", json.Number("1e400")},
 		{"empty object", "{}", Object{}},
 		{"empty array", "[ ]", Array{}},
-		{"order", `{"z":1,"a":{"y":null,"b":[1,2]},"m":""}`,
-			Object{{"z", number1}, {"a", Object{{"y", nil}, {"b", Array{number1, json.Number("2")}}}}, {"m", ""}}},
+		{
+			"order", `{"z":1,"a":{"y":null,"b":[1,2]},"m":""}`,
+			Object{{"z", number1}, {"a", Object{{"y", nil}, {"b", Array{number1, json.Number("2")}}}}, {"m", ""}},
+		},
 		{"duplicates stay in their places", `{"a":1,"b":2,"a":3}`, Object{{"a", number1}, {"b", json.Number("2")}, {"a", json.Number("3")}}},
 		{"byte order mark", "\ufeff{\"a\":1}", Object{{"a", number1}}},
 		{"byte order mark inside a string", "\"\ufeffx\"", "\ufeffx"},

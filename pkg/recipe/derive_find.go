@@ -50,8 +50,10 @@ var partNames = nameSet("items", "content", "contents", "members", "children", "
 
 var (
 	// Members worth descending into first, and those never worth it.
-	wrapNames = []string{"data", "result", "results", "response", "body", "payload", "_embedded", "hits", "message",
-		"query", "parse", "content"}
+	wrapNames = []string{
+		"data", "result", "results", "response", "body", "payload", "_embedded", "hits", "message",
+		"query", "parse", "content",
+	}
 	asideNames = nameSet("meta", "metadata", "links", "_links", "status", "limits", "error", "errors", "warnings",
 		"included", "facets", "pagination", "paging", "headers", "_shards", "aggregations", "extensions")
 	// Names of things that have an identity of their own.

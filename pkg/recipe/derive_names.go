@@ -233,9 +233,11 @@ func (d *deriver) hidden(key string) bool {
 var (
 	secretWords = nameSet("secret", "secrets", "token", "auth", "bearer", "jwt", "pwd", "cookie", "cookies", "ssn", "iban", "cvv",
 		"cvc", "csrf", "xsrf", "otp", "passport", "ein", "credential", "credentials", "authorization", "signature")
-	secretParts = []string{"password", "passwd", "passphrase", "apikey", "privatekey", "accesskey", "secretkey", "cardnumber", "cardnum",
+	secretParts = []string{
+		"password", "passwd", "passphrase", "apikey", "privatekey", "accesskey", "secretkey", "cardnumber", "cardnum",
 		"socialsecurity", "accountnumber", "routingnumber", "sessionid", "sessionkey", "accesstoken", "refreshtoken",
-		"clientsecret", "authtoken"}
+		"clientsecret", "authtoken",
+	}
 )
 
 // isCredential knows the names of credentials and of bank data.
@@ -279,8 +281,10 @@ func looksSecret(s string) bool {
 	if bare != s {
 		return true
 	}
-	for _, p := range []string{"sk_live_", "sk_test_", "rk_live_", "sk-", "ghp_", "gho_", "ghs_", "github_pat_", "glpat-", "xoxb-", "xoxp-",
-		"AKIA", "ASIA", "AIza", "ya29.", "npm_"} {
+	for _, p := range []string{
+		"sk_live_", "sk_test_", "rk_live_", "sk-", "ghp_", "gho_", "ghs_", "github_pat_", "glpat-", "xoxb-", "xoxp-",
+		"AKIA", "ASIA", "AIza", "ya29.", "npm_",
+	} {
 		if strings.HasPrefix(s, p) {
 			return true
 		}

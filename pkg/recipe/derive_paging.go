@@ -13,8 +13,10 @@ type pagingSpot struct {
 }
 
 // Members that hold what an envelope says about paging.
-var pagingPlaces = []string{"links", "_links", "meta", "metadata", "pagination", "paging", "page", "page_info", "pageInfo",
-	"response_metadata", "message", "data", "cursors", "result", "response"}
+var pagingPlaces = []string{
+	"links", "_links", "meta", "metadata", "pagination", "paging", "page", "page_info", "pageInfo",
+	"response_metadata", "message", "data", "cursors", "result", "response",
+}
 
 // Members that hold the next page's address.
 var nextURLNames = nameSet("next", "nexturl", "nextlink", "nextpageuri", "nextpageurl", "nextrecordsurl", "odatanextlink", "nexthref")
@@ -222,8 +224,12 @@ func pageHint(spots []pagingSpot) Object {
 				start = "0"
 			}
 			hint := Object{
-				{"type", "offset"}, {"offsetParam", "page"}, {"limitParam", name}, {"pageSize", json.Number(strconv.Itoa(size))},
-				{"start", json.Number(start)}, {"step", "page"},
+				{"type", "offset"},
+				{"offsetParam", "page"},
+				{"limitParam", name},
+				{"pageSize", json.Number(strconv.Itoa(size))},
+				{"start", json.Number(start)},
+				{"step", "page"},
 			}
 			return append(hint, totalHint(spots)...)
 		}

@@ -133,14 +133,18 @@ var (
 	pageURLs  = nameSet("htmlurl", "weburl", "permalink", "permalinkurl")
 	linkNames = nameSet("link", "url", "href", "website", "homepage", "site", "siteurl")
 
-	bestNames = []string{"name", "title", "fullname", "displayname", "login", "username", "label", "rendered", "value",
-		"text", "email", "amount", "city", "lastname", "code", "key", "id"}
+	bestNames = []string{
+		"name", "title", "fullname", "displayname", "login", "username", "label", "rendered", "value",
+		"text", "email", "amount", "city", "lastname", "code", "key", "id",
+	}
 	// Names of what is one level down in a list of objects.
 	bestDeep   = []string{"name", "title", "login", "addr", "address", "label"}
 	bestInList = []string{"name", "title", "login", "label", "text", "firstname", "description", "summary", "addr", "value", "year", "family"}
 	// Members that hold what the item is, one level down.
-	containers = []string{"attributes", "_source", "properties", "fields", "resource", "data", "node", "package", "document",
-		"record", "item", "snippet"}
+	containers = []string{
+		"attributes", "_source", "properties", "fields", "resource", "data", "node", "package", "document",
+		"record", "item", "snippet",
+	}
 	containerNames = nameSet(append([]string{"metadata", "spec"}, containers...)...)
 	noiseNames     = nameSet("nodeid", "etag", "self", "context", "links", "reactions", "digests", "highlight", "highlightresult",
 		"expand", "odataetag", "odatatype", "odataid", "odatacontext", "schema", "requestlogurl", "namenormalized", "cod")

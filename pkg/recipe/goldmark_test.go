@@ -331,7 +331,9 @@ func harmless(t testing.TB, md string) {
 func checkMarkdownValue(t testing.TB, value string) {
 	t.Helper()
 	r, report := recipe.Parse(recipe.Object{
-		{"schemaVersion", json.Number("1")}, {"mode", "documents"}, {"title", "T{{n}}"},
+		{"schemaVersion", json.Number("1")},
+		{"mode", "documents"},
+		{"title", "T{{n}}"},
 		{"fields", recipe.Object{{"F", recipe.Object{{"path", "v"}, {"format", "markdown"}, {"maxChars", json.Number("20000")}}}, {"E", "e"}}},
 	})
 	tr, report2 := recipe.Parse(recipe.Object{

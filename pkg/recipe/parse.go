@@ -250,8 +250,10 @@ func (c *checker) keyFits(field string, p Path) bool {
 
 func quotedName(name string) string { return "[" + quotePath(name) + "]" }
 
-var topKeys = [...]string{"schemaVersion", "select", "shape", "header", "mode", "title", "template",
-	"fields", "record", "error", "limits", "pagination", "index"}
+var topKeys = [...]string{
+	"schemaVersion", "select", "shape", "header", "mode", "title", "template",
+	"fields", "record", "error", "limits", "pagination", "index",
+}
 
 func (c *checker) recipe(o Object) {
 	const at = "response"

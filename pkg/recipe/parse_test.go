@@ -104,24 +104,42 @@ func TestParsePaginationMeaning(t *testing.T) {
 		doc  string
 		want Pagination
 	}{
-		{`{"type":"offset","limitParam":"limit","offsetParam":"skip","pageSize":10,"hasMore":"total"}`,
-			Pagination{Type: "offset", MaxPages: 10, LimitParam: "limit", OffsetParam: "skip", PageSize: 10, HasMore: body("total"), HasMoreWhen: true, Step: "items", In: "query"}},
-		{`{"type":"cursor","next":"$.data[-1].id","cursorParam":"starting_after","hasMore":"has_more","limitParam":"limit","pageSize":100}`,
-			Pagination{Type: "cursor", MaxPages: 10, Next: body("$.data[-1].id"), CursorParam: "starting_after", HasMore: body("has_more"), HasMoreWhen: true, LimitParam: "limit", PageSize: 100, In: "query"}},
-		{`{"type":"offset","offsetParam":"page","limitParam":"per_page","pageSize":100,"start":1,"step":"page"}`,
-			Pagination{Type: "offset", MaxPages: 10, OffsetParam: "page", LimitParam: "per_page", PageSize: 100, Start: 1, Step: "page", HasMoreWhen: true, In: "query"}},
-		{`{"type":"link","nextUrl":"header:Link"}`,
-			Pagination{Type: "link", MaxPages: 10, NextURL: &Source{Header: "Link"}, Rel: "next", HasMoreWhen: true}},
-		{`{"type":"link","nextUrl":"$['@odata.nextLink']","total":"$['@odata.count']"}`,
-			Pagination{Type: "link", MaxPages: 10, NextURL: body("$['@odata.nextLink']"), Total: body("$['@odata.count']"), Rel: "next", HasMoreWhen: true}},
-		{`{"type":"link","nextUrl":"$.link[?@.relation=='next'].url","maxPages":25,"rel":"next-page"}`,
-			Pagination{Type: "link", MaxPages: 25, NextURL: body("$.link[?@.relation=='next'].url"), Rel: "next-page", HasMoreWhen: true}},
-		{`{"type":"cursor","next":"continue","cursorParam":"*"}`,
-			Pagination{Type: "cursor", MaxPages: 10, Next: body("continue"), CursorParam: "*", HasMoreWhen: true, In: "query"}},
-		{`{"type":"cursor","next":"LastEvaluatedKey","cursorParam":"ExclusiveStartKey","in":"body"}`,
-			Pagination{Type: "cursor", MaxPages: 10, Next: body("LastEvaluatedKey"), CursorParam: "ExclusiveStartKey", In: "body", HasMoreWhen: true}},
-		{`{"type":"cursor","next":"n","cursorParam":"variables.after","in":"body","hasMore":"done","hasMoreWhen":false}`,
-			Pagination{Type: "cursor", MaxPages: 10, Next: body("n"), CursorParam: "variables.after", In: "body", HasMore: body("done")}},
+		{
+			`{"type":"offset","limitParam":"limit","offsetParam":"skip","pageSize":10,"hasMore":"total"}`,
+			Pagination{Type: "offset", MaxPages: 10, LimitParam: "limit", OffsetParam: "skip", PageSize: 10, HasMore: body("total"), HasMoreWhen: true, Step: "items", In: "query"},
+		},
+		{
+			`{"type":"cursor","next":"$.data[-1].id","cursorParam":"starting_after","hasMore":"has_more","limitParam":"limit","pageSize":100}`,
+			Pagination{Type: "cursor", MaxPages: 10, Next: body("$.data[-1].id"), CursorParam: "starting_after", HasMore: body("has_more"), HasMoreWhen: true, LimitParam: "limit", PageSize: 100, In: "query"},
+		},
+		{
+			`{"type":"offset","offsetParam":"page","limitParam":"per_page","pageSize":100,"start":1,"step":"page"}`,
+			Pagination{Type: "offset", MaxPages: 10, OffsetParam: "page", LimitParam: "per_page", PageSize: 100, Start: 1, Step: "page", HasMoreWhen: true, In: "query"},
+		},
+		{
+			`{"type":"link","nextUrl":"header:Link"}`,
+			Pagination{Type: "link", MaxPages: 10, NextURL: &Source{Header: "Link"}, Rel: "next", HasMoreWhen: true},
+		},
+		{
+			`{"type":"link","nextUrl":"$['@odata.nextLink']","total":"$['@odata.count']"}`,
+			Pagination{Type: "link", MaxPages: 10, NextURL: body("$['@odata.nextLink']"), Total: body("$['@odata.count']"), Rel: "next", HasMoreWhen: true},
+		},
+		{
+			`{"type":"link","nextUrl":"$.link[?@.relation=='next'].url","maxPages":25,"rel":"next-page"}`,
+			Pagination{Type: "link", MaxPages: 25, NextURL: body("$.link[?@.relation=='next'].url"), Rel: "next-page", HasMoreWhen: true},
+		},
+		{
+			`{"type":"cursor","next":"continue","cursorParam":"*"}`,
+			Pagination{Type: "cursor", MaxPages: 10, Next: body("continue"), CursorParam: "*", HasMoreWhen: true, In: "query"},
+		},
+		{
+			`{"type":"cursor","next":"LastEvaluatedKey","cursorParam":"ExclusiveStartKey","in":"body"}`,
+			Pagination{Type: "cursor", MaxPages: 10, Next: body("LastEvaluatedKey"), CursorParam: "ExclusiveStartKey", In: "body", HasMoreWhen: true},
+		},
+		{
+			`{"type":"cursor","next":"n","cursorParam":"variables.after","in":"body","hasMore":"done","hasMoreWhen":false}`,
+			Pagination{Type: "cursor", MaxPages: 10, Next: body("n"), CursorParam: "variables.after", In: "body", HasMore: body("done")},
+		},
 		{`{"type":"none"}`, Pagination{Type: "none"}},
 		{`{}`, Pagination{Type: "none"}},
 	}
@@ -222,9 +240,11 @@ func TestParseLimits(t *testing.T) {
 // Every option with every format: admitted exactly where the format's page
 // says so, whether or not the format is rendered yet.
 func TestParseOptionsOfFormats(t *testing.T) {
-	values := map[string]string{"prefix": `"x"`, "suffix": `"x"`, "default": `"x"`, "maxChars": `5`, "decimals": `2`,
+	values := map[string]string{
+		"prefix": `"x"`, "suffix": `"x"`, "default": `"x"`, "maxChars": `5`, "decimals": `2`,
 		"scale": `0.01`, "group": `true`, "currency": `"USD"`, "unit": `"ms"`, "true": `"on"`, "false": `"off"`,
-		"text": `"a"`, "join": `"; "`, "item": `"a"`, "each": `"number"`, "maxItems": `3`}
+		"text": `"a"`, "join": `"; "`, "item": `"a"`, "each": `"number"`, "maxItems": `3`,
+	}
 	for option, of := range map[string]string{
 		"prefix":   "auto text number integer currency percent bytes boolean date datetime link image code list html markdown",
 		"suffix":   "auto text number integer currency percent bytes boolean date datetime link image code list html markdown",
@@ -279,8 +299,10 @@ func TestParsePagingKeysOfTypes(t *testing.T) {
 		"cursor": `"type":"cursor","next":"n","cursorParam":"c"`,
 		"link":   `"type":"link","nextUrl":"n"`,
 	}
-	values := map[string]string{"maxPages": `3`, "limitParam": `"l"`, "pageSize": `5`, "offsetParam": `"o"`, "start": `1`, "step": `"page"`,
-		"total": `"header:X-Total"`, "hasMore": `"more"`, "next": `"n"`, "cursorParam": `"c"`, "in": `"body"`, "nextUrl": `"n"`, "rel": `"more"`}
+	values := map[string]string{
+		"maxPages": `3`, "limitParam": `"l"`, "pageSize": `5`, "offsetParam": `"o"`, "start": `1`, "step": `"page"`,
+		"total": `"header:X-Total"`, "hasMore": `"more"`, "next": `"n"`, "cursorParam": `"c"`, "in": `"body"`, "nextUrl": `"n"`, "rel": `"more"`,
+	}
 	for key, of := range map[string]string{
 		"maxPages": "none offset cursor link", "limitParam": "none offset cursor link", "pageSize": "none offset cursor link",
 		"offsetParam": "offset", "start": "offset", "step": "offset", "total": "none offset cursor link", "hasMore": "none offset cursor link",
@@ -374,8 +396,24 @@ func randomRecipe(rng *rand.Rand) Value {
 		o := Object{{"path", p()}}
 		k := string(kinds[rng.IntN(len(kinds))])
 		maybe(&o, "format", 2, k)
-		for _, m := range (Object{{"prefix", "p "}, {"suffix", " s"}, {"default", "-"}, {"maxChars", num("1", "20")}, {"decimals", num("0", "2")}, {"scale", num("100", "0.01", "1e-2")},
-			{"group", true}, {"currency", pick(rng, "USD", "@.currency", "$.c")}, {"unit", pick(rng, "s", "ms")}, {"true", "on"}, {"false", "off"}, {"text", p()}, {"join", "; "}, {"item", pick(rng, "a", "a.b", "@")}, {"each", pick(rng, "number", "date")}, {"maxItems", num("3")}}) {
+		for _, m := range (Object{
+			{"prefix", "p "},
+			{"suffix", " s"},
+			{"default", "-"},
+			{"maxChars", num("1", "20")},
+			{"decimals", num("0", "2")},
+			{"scale", num("100", "0.01", "1e-2")},
+			{"group", true},
+			{"currency", pick(rng, "USD", "@.currency", "$.c")},
+			{"unit", pick(rng, "s", "ms")},
+			{"true", "on"},
+			{"false", "off"},
+			{"text", p()},
+			{"join", "; "},
+			{"item", pick(rng, "a", "a.b", "@")},
+			{"each", pick(rng, "number", "date")},
+			{"maxItems", num("3")},
+		}) {
 			of := optionKinds(m.Key)
 			if of == nil && k != "json" || len(o) > 1 && o[1].Key == "format" && contains(of, Kind(k)) {
 				maybe(&o, m.Key, 2, m.Value)

@@ -16,12 +16,16 @@ const (
 	maxScaleExp     = 20
 )
 
-var fieldKeys = [...]string{"path", "format", "prefix", "suffix", "default", "maxChars", "decimals", "scale", "group",
-	"currency", "unit", "true", "false", "text", "join", "item", "each", "maxItems"}
+var fieldKeys = [...]string{
+	"path", "format", "prefix", "suffix", "default", "maxChars", "decimals", "scale", "group",
+	"currency", "unit", "true", "false", "text", "join", "item", "each", "maxItems",
+}
 
 // kinds are the formats that can be named, in the order of the format's page.
-var kinds = [...]Kind{KindText, KindNumber, KindInteger, KindCurrency, KindPercent, KindBytes, KindBoolean, KindDate,
-	KindDateTime, KindLink, KindImage, KindCode, KindList, KindJSON, KindHTML, KindMarkdown}
+var kinds = [...]Kind{
+	KindText, KindNumber, KindInteger, KindCurrency, KindPercent, KindBytes, KindBoolean, KindDate,
+	KindDateTime, KindLink, KindImage, KindCode, KindList, KindJSON, KindHTML, KindMarkdown,
+}
 
 // optionKinds says which formats an option belongs to; nil: every format.
 func optionKinds(option string) []Kind {

@@ -25,8 +25,10 @@ const (
 
 var pagingTypes = [...]string{pagingNone, pagingOffset, pagingCursor, pagingLink}
 
-var pagingKeys = [...]string{"type", "maxPages", "limitParam", "pageSize", "offsetParam", "start", "step", "total",
-	"hasMore", "hasMoreWhen", "next", "cursorParam", "in", "nextUrl", "rel"}
+var pagingKeys = [...]string{
+	"type", "maxPages", "limitParam", "pageSize", "offsetParam", "start", "step", "total",
+	"hasMore", "hasMoreWhen", "next", "cursorParam", "in", "nextUrl", "rel",
+}
 
 // keyTypes says which types a pagination key belongs to; nil: every type.
 func keyTypes(key string) []string {
@@ -264,8 +266,10 @@ func belongsToConnection(name string) bool {
 	return slices.Contains(connectionHeaders[:], name) || strings.HasPrefix(name, "proxy-")
 }
 
-var connectionHeaders = [...]string{"host", "content-length", "transfer-encoding", "connection", "keep-alive", "te", "trailer",
-	"upgrade", "expect"}
+var connectionHeaders = [...]string{
+	"host", "content-length", "transfer-encoding", "connection", "keep-alive", "te", "trailer",
+	"upgrade", "expect",
+}
 
 // isToken reports whether s can be the name of an HTTP header.
 func isToken(s string) bool {

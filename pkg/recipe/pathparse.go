@@ -31,8 +31,10 @@ func (e *PathError) Error() string { return e.Message }
 func ParsePath(s string) (Path, error) {
 	p := pathParser{text: s, left: s}
 	if n := utf8.RuneCountInString(s); n > maxPathChars {
-		return Path{}, &PathError{Offset: maxPathChars + 1, Code: "PATH_TOO_LONG",
-			Message: fmt.Sprintf("the path has %d characters, at most %d are allowed", n, maxPathChars)}
+		return Path{}, &PathError{
+			Offset: maxPathChars + 1, Code: "PATH_TOO_LONG",
+			Message: fmt.Sprintf("the path has %d characters, at most %d are allowed", n, maxPathChars),
+		}
 	}
 	if err := p.path(); err != nil {
 		return Path{}, err
@@ -94,8 +96,10 @@ func (p *pathParser) path() error {
 			return err
 		}
 		if len(p.out.segments) > maxPathSegments {
-			return &PathError{Offset: p.offset(), Code: "PATH_TOO_LONG",
-				Message: fmt.Sprintf("the path has more than %d segments", maxPathSegments)}
+			return &PathError{
+				Offset: p.offset(), Code: "PATH_TOO_LONG",
+				Message: fmt.Sprintf("the path has more than %d segments", maxPathSegments),
+			}
 		}
 	}
 	return nil

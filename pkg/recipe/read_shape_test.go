@@ -77,9 +77,11 @@ func TestReadShapes(t *testing.T) {
 		{name: "matrix with nothing", sel: "$", shape: Matrix, header: "first", body: `[]`, list: true},
 		{name: "matrix of objects", sel: "$", shape: Matrix, header: "first", body: `[{"a":1},{"a":2},{"a":3},{"a":4}]`, items: 4, built: `{"a":1} {"a":2} {"a":3}`, list: true, note: "the first row is no list of names"},
 		{name: "one row that is no list", sel: "$", shape: Matrix, header: "first", body: `{"a":1}`, items: 1, built: `{"a":1}`, note: "the first row is no list of names"},
-		{name: "matrix with names elsewhere", sel: "$.data", shape: Matrix, header: "$.meta.view.columns[*].name",
+		{
+			name: "matrix with names elsewhere", sel: "$.data", shape: Matrix, header: "$.meta.view.columns[*].name",
 			body:  `{"meta":{"view":{"columns":[{"name":"id"},{"x":1},{"name":"id"},{"name":"ok"}]}},"data":[[1,2,3,4],null,[5]]}`,
-			items: 3, built: `{"id":1,"":2,"id 2":3,"ok":4} null {"id":5}`, list: true},
+			items: 3, built: `{"id":1,"":2,"id 2":3,"ok":4} null {"id":5}`, list: true,
+		},
 		{name: "matrix with a list of names", sel: "$.data", shape: Matrix, header: "$.names", body: `{"data":[[1,2]],"names":["a",2]}`, items: 1, built: `{"a":1,"2":2}`, list: true},
 		{name: "matrix with a starred list of names", sel: "$.data[*]", shape: Matrix, header: "$.names[*]", body: `{"data":[[1,2]],"names":["a",null]}`, items: 1, built: `{"a":1,"":2}`},
 		{name: "matrix with picked names", sel: "$.data", shape: Matrix, header: "$.names[1:]", body: `{"data":[[1,2]],"names":["x","a","b"]}`, items: 1, built: `{"a":1,"b":2}`, list: true},

@@ -468,13 +468,21 @@ func TestRecordBytes(t *testing.T) {
 	}{
 		{"at", `[` + item(80000) + `]`, 1, recipe.Meta{Mode: "table", Selected: 1, Rendered: 1, Shown: 1}},
 		{"two at", `[` + item(40000) + `,` + item(40001) + `]`, 2, recipe.Meta{Mode: "table", Selected: 2, Rendered: 2, Shown: 2}},
-		{"two over", `[` + item(40000) + `,` + item(40002) + `]`, 1,
-			recipe.Meta{Mode: "table", Selected: 2, Rendered: 1, Shown: 1, Truncated: true, Reason: "bytes"}},
-		{"over and more items", `[` + item(40000) + `,` + item(40002) + `,1]`, 1,
-			recipe.Meta{Mode: "table", Selected: 3, Rendered: 1, Shown: 1, Truncated: true, Reason: "bytes"}},
-		{"the first alone over", `[` + item(80001) + `]`, 0,
-			recipe.Meta{Mode: "table", Selected: 1, Rendered: 0, Shown: 1, Truncated: true, Reason: "bytes",
-				Warnings: []string{"the first record alone is larger than 80000 bytes"}}},
+		{
+			"two over", `[` + item(40000) + `,` + item(40002) + `]`, 1,
+			recipe.Meta{Mode: "table", Selected: 2, Rendered: 1, Shown: 1, Truncated: true, Reason: "bytes"},
+		},
+		{
+			"over and more items", `[` + item(40000) + `,` + item(40002) + `,1]`, 1,
+			recipe.Meta{Mode: "table", Selected: 3, Rendered: 1, Shown: 1, Truncated: true, Reason: "bytes"},
+		},
+		{
+			"the first alone over", `[` + item(80001) + `]`, 0,
+			recipe.Meta{
+				Mode: "table", Selected: 1, Rendered: 0, Shown: 1, Truncated: true, Reason: "bytes",
+				Warnings: []string{"the first record alone is larger than 80000 bytes"},
+			},
+		},
 	} {
 		res := render(t, r, "", c.body)
 		if !reflect.DeepEqual(res.Meta, c.want) || len(res.Records) != c.records {
@@ -497,12 +505,18 @@ func TestTitles(t *testing.T) {
 		{"title", `"mode":"document","title":"*{{a}}* {{b}}","fields":{"A":"a"}`, "n", `{"a":"1*"}`, "## *1\\**\n\n- **A:** 1\\*"},
 		{"empty title", `"mode":"document","title":"{{b}}","fields":{"A":"a"}`, "n", `{"a":1}`, "## n\n\n- **A:** 1"},
 		{"lines in a title", `"mode":"document","title":"{{a}}","fields":{"B":"b"}`, "n", `{"a":"x\n# y"}`, "## x # y\n\n- **B:**"},
-		{"long title", `"mode":"document","title":"{{a}}","fields":{"B":"b"}`, "n", `{"a":"` + long + `"}`,
-			"## " + long[:200] + "…\n\n- **B:**"},
-		{"title of a table", `"mode":"table","title":"All {{$.n}}","select":"$.i","fields":{"A":"a"}`, "n", `{"n":3,"i":[{"a":1}]}`,
-			"## All 3\n\n| A |\n| --- |\n| 1 |"},
-		{"documents", `"mode":"documents","title":"{{a}}","fields":{"A":"a"}`, "n", `[{"a":"x"},{"a":null}]`,
-			"## n\n\n### x\n\n- **A:** x\n\n### Item 2\n\n- **A:**"},
+		{
+			"long title", `"mode":"document","title":"{{a}}","fields":{"B":"b"}`, "n", `{"a":"` + long + `"}`,
+			"## " + long[:200] + "…\n\n- **B:**",
+		},
+		{
+			"title of a table", `"mode":"table","title":"All {{$.n}}","select":"$.i","fields":{"A":"a"}`, "n", `{"n":3,"i":[{"a":1}]}`,
+			"## All 3\n\n| A |\n| --- |\n| 1 |",
+		},
+		{
+			"documents", `"mode":"documents","title":"{{a}}","fields":{"A":"a"}`, "n", `[{"a":"x"},{"a":null}]`,
+			"## n\n\n### x\n\n- **A:** x\n\n### Item 2\n\n- **A:**",
+		},
 		{"labels", `"mode":"table","fields":{"a|b*":"a"}`, "", `[{"a":1}]`, "| a\\|b\\* |\n| --- |\n| 1 |"},
 	} {
 		res := render(t, parse(t, `{"schemaVersion":1,`+c.doc+`}`), c.handed, c.body)

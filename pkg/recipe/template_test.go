@@ -67,11 +67,24 @@ func TestParseTemplateRefuses(t *testing.T) {
 
 func TestTemplateRender(t *testing.T) {
 	item := Object{
-		{"title", "A *b* {{c}} #"}, {"n", json.Number("30.00")}, {"id", json.Number("9007199254740993")},
-		{"when", json.Number("1765233417")}, {"tags", Array{"x_", "y"}}, {"o", Object{{"k", "a`b"}}},
-		{"lines", "- one\n# two"}, {"url", "https://e.com/a(b)"}, {"js", "javascript:alert(1)"},
-		{"quote", `"><img src=x onerror=alert(1)>`}, {"paren", "a) ![x](http://evil.example"}, {"ticks", "a`b ```c"},
-		{"bang", "wow!"}, {"empty", ""}, {"null", nil}, {"pipe", "a|b\nc"}, {"one", json.Number("1")}, {"dot", ". x"},
+		{"title", "A *b* {{c}} #"},
+		{"n", json.Number("30.00")},
+		{"id", json.Number("9007199254740993")},
+		{"when", json.Number("1765233417")},
+		{"tags", Array{"x_", "y"}},
+		{"o", Object{{"k", "a`b"}}},
+		{"lines", "- one\n# two"},
+		{"url", "https://e.com/a(b)"},
+		{"js", "javascript:alert(1)"},
+		{"quote", `"><img src=x onerror=alert(1)>`},
+		{"paren", "a) ![x](http://evil.example"},
+		{"ticks", "a`b ```c"},
+		{"bang", "wow!"},
+		{"empty", ""},
+		{"null", nil},
+		{"pipe", "a|b\nc"},
+		{"one", json.Number("1")},
+		{"dot", ". x"},
 		{"minus", json.Number("-5")},
 	}
 	root := Object{{"total", json.Number("3")}}

@@ -158,11 +158,13 @@ func TestDerivedRecipes(t *testing.T) {
 func TestFaults(t *testing.T) {
 	s := resolved(t)
 	long := func(n int) string { return `"` + strings.Repeat("ä", n) + `"` }
-	strange := []string{`null`, `true`, `0`, `1`, `-1`, `1.0`, `1.5`, `1e3`, `20001`, `1e30`, `""`, `"x"`, `"$"`, `"$.a"`, `"@"`, `"@.a"`, `"@a"`, `"#key"`, `"#index"`, `"a b"`,
+	strange := []string{
+		`null`, `true`, `0`, `1`, `-1`, `1.0`, `1.5`, `1e3`, `20001`, `1e30`, `""`, `"x"`, `"$"`, `"$.a"`, `"@"`, `"@.a"`, `"@a"`, `"#key"`, `"#index"`, `"a b"`,
 		`"a['b']"`, `"a[0:2]"`, `"a[?@.b=='c']"`, `"['x']"`, `".a"`, `"$..a"`, `"a."`, `"[0]"`, `"first"`, `"list"`, `"number"`, `"json"`, `"USD"`, `"USDX"`, `"header:Link"`, `"header:"`, `"Link"`,
 		`"*"`, `"a.b"`, `"a..b"`, `"s"`, `"items"`, `"query"`, `"body"`, `"header"`, `"table"`, `"document"`, `"documents"`, `"entries"`, `"columns"`, `"matrix"`, `"none"`, `"offset"`, `"cursor"`, `"cortex"`,
 		`"{{a}}"`, `"{{#key}}"`, `"{{a|number}}"`, `"a\nb"`, `"a\u0000b"`, `[]`, `{}`, `{"A":"a"}`, `{"A":{"path":"a"}}`, `{"A":{}}`, `{"A":{"path":"#key"}}`, `{"":"a"}`, long(10), long(11), long(20), long(21), long(80),
-		long(81), long(200), long(201), `"` + strings.Repeat("a", 512) + `"`, `"` + strings.Repeat("a", 513) + `"`, long(10_000), long(10_001), `{"type":"none"}`, `{"type":"link","nextUrl":"next"}`}
+		long(81), long(200), long(201), `"` + strings.Repeat("a", 512) + `"`, `"` + strings.Repeat("a", 513) + `"`, long(10_000), long(10_001), `{"type":"none"}`, `{"type":"link","nextUrl":"next"}`,
+	}
 	top := []string{"schemaVersion", "select", "shape", "header", "mode", "title", "template", "fields", "record", "error", "limits", "pagination", "index", "other"}
 	field := []string{"path", "format", "prefix", "suffix", "default", "maxChars", "decimals", "scale", "group", "currency", "unit", "true", "false", "text", "join", "item", "each", "maxItems", "other"}
 	paging := []string{"type", "maxPages", "limitParam", "pageSize", "offsetParam", "start", "step", "total", "hasMore", "hasMoreWhen", "next", "cursorParam", "in", "nextUrl", "rel", "other"}
