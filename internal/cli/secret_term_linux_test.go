@@ -30,7 +30,6 @@ type typist struct {
 	t       *testing.T
 	program *os.File // the end of programs
 	was     *unix.Termios
-	after   func(seen string) // told of everything seen, at each reading; may be nil
 
 	mu   sync.Mutex
 	seen strings.Builder // guarded by mu

@@ -91,7 +91,9 @@ func Serve(ctx context.Context, l *Listener, b Backend, o Options) error {
 	if !h.drained(cutGrace) {
 		failed = errors.Join(failed, errors.New("a call on the control socket did not end"))
 	}
-	_ = <-served // always that the server was closed
+	if err := <-served; err != nil && !errors.Is(err, http.ErrServerClosed) {
+		failed = errors.Join(failed, err)
+	}
 	return errors.Join(failed, l.Close())
 }
 

@@ -158,9 +158,9 @@ func TestEchoedCredential(t *testing.T) {
 			w.Header().Set("Link", `</value?n=`+strconv.Itoa(n)+`&e=`+url.QueryEscape(all)+`>; rel="next"`)
 			_, _ = io.WriteString(w, `{"items":[{"echo":"x"}]}`)
 		case "/redirect":
-			http.Redirect(w, r, "/landed/"+url.PathEscape(all)+"?n="+strconv.Itoa(n)+"&echo="+url.QueryEscape(all), 302)
+			http.Redirect(w, r, "/landed/"+url.PathEscape(all)+"?n="+strconv.Itoa(n)+"&echo="+url.QueryEscape(all), http.StatusFound)
 		case "/redirect400":
-			http.Redirect(w, r, "/400?n="+strconv.Itoa(n)+"&echo="+url.QueryEscape(all), 302)
+			http.Redirect(w, r, "/400?n="+strconv.Itoa(n)+"&echo="+url.QueryEscape(all), http.StatusFound)
 		case "/badredirect":
 			w.Header().Set("Location", "ftp://"+url.PathEscape(all)+".example/")
 			w.WriteHeader(302)

@@ -593,8 +593,7 @@ func TestPagesAndCredentials(t *testing.T) {
 	t.Parallel()
 	s := newSafe(t)
 	b := newParty(t, nil)
-	var a *party
-	a = newParty(t, func(w http.ResponseWriter, r *http.Request) {
+	a := newParty(t, func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case "/own":
 			_, _ = io.WriteString(w, `{"items":[{"n":1}],"next":"/own2"}`)

@@ -369,8 +369,9 @@ func olderFiles(path string) ([]olderFile, error) {
 	prefix := strings.TrimSuffix(filepath.Base(path), ext) + "-"
 	var out []olderFile
 	for _, e := range entries {
-		middle, ok := strings.CutPrefix(e.Name(), prefix)
-		if middle, ok = strings.CutSuffix(middle, ext); !ok || !strings.HasPrefix(e.Name(), prefix) || !e.Type().IsRegular() {
+		rest, begins := strings.CutPrefix(e.Name(), prefix)
+		middle, ends := strings.CutSuffix(rest, ext)
+		if !begins || !ends || !e.Type().IsRegular() {
 			continue
 		}
 		number, again, numbered := strings.Cut(middle, ".")
