@@ -65,7 +65,7 @@ const (
 	writers = 2
 	// ahead is how many calls a shim may make in a round: more than are waited
 	// for, so that most are calling when the round ends.
-	ahead = 4
+	ahead = 3
 )
 
 // startCallers lets each agent call, round by round, until end.
