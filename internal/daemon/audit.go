@@ -77,9 +77,14 @@ func (d *Daemon) intent(ctx context.Context, x outbound.Exchange) error {
 
 func (d *Daemon) observe(_ context.Context, x outbound.Exchange) { d.audit.Result(row(x)) }
 
-// changed writes down a change that has been made.
-func (d *Daemon) changed(_ context.Context, a action, wrapper string) {
-	d.audit.Result(audit.Row{Time: d.now(), Kind: audit.KindChange, Wrapper: wrapper, Author: a.author, Action: a.words})
+// changed writes down a change that has been made, before its answer: what a
+// caller was told is in the trail. A row that cannot be written does not undo
+// the change; the log and status say so.
+func (d *Daemon) changed(ctx context.Context, a action, wrapper string) {
+	row := audit.Row{Time: d.now(), Kind: audit.KindChange, Wrapper: wrapper, Author: a.author, Action: a.words}
+	if err := d.audit.Intent(context.WithoutCancel(ctx), row); err != nil {
+		d.log.Error("a change is not in the audit trail", "action", a.words, "cause", err)
+	}
 }
 
 // Audit is the newest rows, intent and result merged.
