@@ -12,29 +12,6 @@ import (
 	"github.com/hyperbolic-gateway/hb-rest/internal/fault"
 )
 
-// ErrorBody is the wire form of a fault: field and status are null when they
-// are unknown, details is never null.
-func ErrorBody(e *fault.Error) api.Error {
-	b := api.Error{
-		Code:         string(e.Code),
-		Retryable:    e.Retryable,
-		Hint:         e.Hint,
-		Message:      e.Message,
-		RetryAfterMs: e.RetryAfter.Milliseconds(),
-		Details:      make([]api.Detail, 0, len(e.Details)),
-	}
-	if e.Status != 0 {
-		b.Status = &e.Status
-	}
-	if e.Field != "" {
-		b.Field = &e.Field
-	}
-	for _, d := range e.Details {
-		b.Details = append(b.Details, api.Detail{Field: d.Field, Code: string(d.Code), Message: d.Message, Hint: d.Hint})
-	}
-	return b
-}
-
 // An answer is the response to one request. It is sent once, whole.
 type answer struct {
 	http.ResponseWriter
@@ -56,11 +33,7 @@ func (a *answer) fail(err error) {
 		a.handler.log.Error("bridge: internal fault", "id", e.LogID, "method", a.request.Method,
 			"path", a.request.URL.Path, "message", e.Message, "cause", errors.Unwrap(e))
 	}
-	body := ErrorBody(e)
-	var call *api.CallError
-	if errors.As(err, &call) {
-		body.Wrapper, body.Request, body.DurationMs, body.Warnings = call.Wrapper, call.Request, call.Duration.Milliseconds(), call.Warnings
-	}
+	body := api.ErrorBody(e, err)
 	status := e.Code.HTTPStatus()
 	if e.RetryAfter > 0 {
 		seconds := (e.RetryAfter + time.Second - 1) / time.Second

@@ -466,7 +466,7 @@ func TestServerLimits(t *testing.T) {
 }
 
 func TestErrorBody(t *testing.T) {
-	got, err := json.Marshal(bridge.ErrorBody(fault.New("WRAPPER_NOT_FOUND", "no wrapper %q", "x")))
+	got, err := json.Marshal(api.ErrorBody(fault.New("WRAPPER_NOT_FOUND", "no wrapper %q", "x"), nil))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -481,7 +481,7 @@ func TestErrorBody(t *testing.T) {
 		Code: "UPSTREAM_RATE_LIMITED", Status: &status, Field: &field, Retryable: true, Hint: e.Hint, Message: "m", RetryAfterMs: 1500,
 		Details: []api.Detail{{Field: "f", Code: "TYPE", Message: "m", Hint: "h"}},
 	}
-	a, _ := json.Marshal(bridge.ErrorBody(e))
+	a, _ := json.Marshal(api.ErrorBody(e, nil))
 	b, _ := json.Marshal(whole)
 	if string(a) != string(b) {
 		t.Errorf("\n got %s\nwant %s", a, b)

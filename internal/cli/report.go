@@ -69,7 +69,7 @@ func (a *app) report(ctx context.Context, cmd *cobra.Command, err error) int {
 	}
 	exit, e := explain(cmd, err)
 	if wantsJSON(cmd) {
-		if text, err := jsonText(errorBody(e, err)); err == nil {
+		if text, err := jsonText(api.ErrorBody(e, err)); err == nil {
 			fmt.Fprint(a.stderr, text)
 		}
 		return exit
@@ -179,26 +179,4 @@ func wantsJSON(cmd *cobra.Command) bool {
 	}
 	f := cmd.Flags().Lookup("json")
 	return f != nil && f.Value.String() == "true"
-}
-
-// errorBody is the wire form of a failure, the same as the bridge's.
-func errorBody(e *fault.Error, err error) api.Error {
-	b := api.Error{
-		Code: string(e.Code), Retryable: e.Retryable, Hint: e.Hint, Message: e.Message,
-		RetryAfterMs: e.RetryAfter.Milliseconds(), Details: make([]api.Detail, 0, len(e.Details)),
-	}
-	if e.Status != 0 {
-		b.Status = &e.Status
-	}
-	if e.Field != "" {
-		b.Field = &e.Field
-	}
-	for _, d := range e.Details {
-		b.Details = append(b.Details, api.Detail{Field: d.Field, Code: string(d.Code), Message: d.Message, Hint: d.Hint})
-	}
-	var call *api.CallError
-	if errors.As(err, &call) {
-		b.Wrapper, b.Request, b.DurationMs = call.Wrapper, call.Request, call.Duration.Milliseconds()
-	}
-	return b
 }

@@ -37,38 +37,11 @@ func (a *answer) fail(err error) {
 		a.handler.log.Error("control: internal fault", "id", e.LogID, "method", a.request.Method,
 			"path", a.request.URL.Path, "message", e.Message, "cause", errors.Unwrap(e))
 	}
-	body := errorBody(e)
-	var call *api.CallError
-	if errors.As(err, &call) {
-		body.Wrapper, body.Request, body.DurationMs, body.Warnings = call.Wrapper, call.Request, call.Duration.Milliseconds(), call.Warnings
-	}
+	body := api.ErrorBody(e, err)
 	if !a.sent {
 		a.Header().Set(headerCode, string(e.Code))
 	}
 	a.send(e.Code.HTTPStatus(), body)
-}
-
-// errorBody is the wire form of a fault: field and status are null when they
-// are unknown, details is never null.
-func errorBody(e *fault.Error) api.Error {
-	b := api.Error{
-		Code:         string(e.Code),
-		Retryable:    e.Retryable,
-		Hint:         e.Hint,
-		Message:      e.Message,
-		RetryAfterMs: e.RetryAfter.Milliseconds(),
-		Details:      make([]api.Detail, 0, len(e.Details)),
-	}
-	if e.Status != 0 {
-		b.Status = &e.Status
-	}
-	if e.Field != "" {
-		b.Field = &e.Field
-	}
-	for _, d := range e.Details {
-		b.Details = append(b.Details, api.Detail{Field: d.Field, Code: string(d.Code), Message: d.Message, Hint: d.Hint})
-	}
-	return b
 }
 
 // send writes the answer. An answer that cannot be encoded is our own fault.

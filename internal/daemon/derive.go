@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/hyperbolic-gateway/hb-rest/internal/api"
 	"github.com/hyperbolic-gateway/hb-rest/internal/executor"
@@ -13,6 +14,9 @@ import (
 	"github.com/hyperbolic-gateway/hb-rest/internal/redact"
 	"github.com/hyperbolic-gateway/hb-rest/pkg/recipe"
 )
+
+// deriveTimeout bounds the one request of a derive by URL.
+const deriveTimeout = 15 * time.Second
 
 // Derive makes a first recipe from a sample or from a URL, which is fetched
 // under the same policy as any wrapper and never with a credential.

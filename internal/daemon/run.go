@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"net/url"
-	"time"
 
 	"github.com/hyperbolic-gateway/hb-rest/internal/api"
 	"github.com/hyperbolic-gateway/hb-rest/internal/executor"
@@ -211,6 +210,3 @@ func meta(m recipe.Meta) api.Meta {
 	}
 	return out
 }
-
-// deriveTimeout bounds the one request of a derive by URL.
-const deriveTimeout = 15 * time.Second

@@ -53,8 +53,12 @@ func (d *Daemon) Manifest(ctx context.Context, after uint64) (*api.Manifest, err
 			return nil, err
 		}
 	}
+	// The revision is read first: with a change in between, the list is newer
+	// than it says, and whoever waits behind it looks again. The other way round
+	// the change would be missed.
+	rev := d.store.Revision()
 	entries := d.store.List()
-	m := &api.Manifest{Revision: d.store.Revision(), Wrappers: make([]api.ManifestEntry, 0, len(entries))}
+	m := &api.Manifest{Revision: rev, Wrappers: make([]api.ManifestEntry, 0, len(entries))}
 	for _, e := range entries {
 		m.Wrappers = append(m.Wrappers, manifestEntry(e))
 	}
