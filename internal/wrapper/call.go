@@ -21,6 +21,13 @@ type Call struct {
 	Auth    string   // name of the credential; "": none
 	Timeout time.Duration
 
+	Concurrency int   // as in Request
+	Rate        *Rate // as in Request
+	// IdempotencyHeader names the header that makes a repeated write safe; "":
+	// there is none. When Header does not hold it, the sender makes a random
+	// value and keeps it over all tries of the call.
+	IdempotencyHeader string
+
 	Args     recipe.Object    // with defaults, for a dry run
 	Warnings []recipe.Problem // about the arguments
 

@@ -60,8 +60,28 @@ type Request struct {
 	Body    *Body         // nil: none
 	Auth    string        // a credential's name, never a value; "": none
 	Timeout time.Duration // of one request, 1 ms to MaxTimeout
+	// Concurrency lowers how many requests of this wrapper's origin may be in
+	// flight at once, 1 to MaxConcurrency; 0: the client's own limit.
+	Concurrency int
+	Rate        *Rate        // nil: as fast as the queue allows
+	Idempotency *Idempotency // nil: a POST or PATCH that may have arrived is never repeated
 
 	url *urlTemplate
+}
+
+// MaxConcurrency is the most that request.concurrency may say.
+const MaxConcurrency = 32
+
+// A Rate is at most Requests in any Per, counted for the whole origin.
+type Rate struct {
+	Requests int           // 1 to 10000
+	Per      time.Duration // 1 s to 1 h
+}
+
+// Idempotency is the header by which an API recognises a repeated write.
+type Idempotency struct {
+	Header string
+	Value  *Template // nil: a random key, the same over all tries of one call
 }
 
 // A Param is a query parameter or a header.
