@@ -105,7 +105,7 @@ func TestExampleWrappersOnTheWire(t *testing.T) {
  "response":{"schemaVersion":1,"select":"$.products[*]","mode":"table","fields":{"Name":"title","Price":{"path":"price","format":"number"},"Rating":{"path":"rating","format":"number"}},
   "record":{"id":"id","title":"title","price":"price"},"limits":{"maxItems":20}},"exposeAsTool":false,"mutating":false}`,
 			args:     `{"query":"red phone"}`,
-			want:     "GET /products/search?q=red%20phone&limit=10 HTTP/1.1\nHost: HOST:PORT\nUser-Agent: hb-rest/1.2.3\nAccept: application/json\nAccept-Encoding: gzip, deflate\n\n",
+			want:     "GET /products/search?q=red%20phone&limit=10 HTTP/1.1\nHost: HOST:PORT\nUser-Agent: hb-rest/1.2.3\nAccept: application/json\nAccept-Encoding: gzip, deflate, br, zstd\n\n",
 			markdown: "## Product search\n\n| Name | Price | Rating |\n| --- | --- | --- |\n| Phone | 499.00 | 4.5 |",
 			records:  `[{"id":1,"title":"Phone","price":499.00}]`,
 		},
@@ -119,7 +119,7 @@ func TestExampleWrappersOnTheWire(t *testing.T) {
  "mutating":true,
  "response":{"schemaVersion":1,"select":"$","mode":"document","record":{"id":"id","status":"status","total":"total"},"fields":{"Order":"id","Status":"status","Total":{"path":"total","format":"number"}}}}`,
 			args: `{ "customer_id": "cus_123", "items": [{ "sku": "A-1", "qty": 2 }], "note": "gift" }`,
-			want: "POST /v1/orders HTTP/1.1\nHost: HOST:PORT\nUser-Agent: hb-rest/1.2.3\nContent-Length: 73\nAccept: application/json\nAccept-Encoding: gzip, deflate\nContent-Type: application/json\n\n" +
+			want: "POST /v1/orders HTTP/1.1\nHost: HOST:PORT\nUser-Agent: hb-rest/1.2.3\nContent-Length: 73\nAccept: application/json\nAccept-Encoding: gzip, deflate, br, zstd\nContent-Type: application/json\n\n" +
 				`{"customer":"cus_123","line_items":[{"sku":"A-1","qty":2}],"note":"gift"}`,
 			markdown: "## Create order\n\n- **Order:** ord_1\n- **Status:** paid\n- **Total:** 30.00",
 			records:  `[{"id":"ord_1","status":"paid","total":30.00}]`,
@@ -133,7 +133,7 @@ func TestExampleWrappersOnTheWire(t *testing.T) {
   "fields":{"City":"location.name","Temperature":{"path":"temp_c","format":"number","suffix":" °C"},"Updated":{"path":"last_updated","format":"date"}}},
  "exposeAsTool":false,"mutating":false}`,
 			args:     `{"city":"Göteborg"}`,
-			want:     "GET /v1/weather?q=G%C3%B6teborg HTTP/1.1\nHost: HOST:PORT\nUser-Agent: hb-rest/1.2.3\nAccept: application/json\nAccept-Encoding: gzip, deflate\n\n",
+			want:     "GET /v1/weather?q=G%C3%B6teborg HTTP/1.1\nHost: HOST:PORT\nUser-Agent: hb-rest/1.2.3\nAccept: application/json\nAccept-Encoding: gzip, deflate, br, zstd\n\n",
 			markdown: "## Current weather\n\n- **City:**\n- **Temperature:** -0.5 °C\n- **Updated:** 2026-11-30",
 			records:  `[{"city":null,"temp_c":-0.5,"updated":"2026-11-30 08:15"}]`,
 		},
@@ -158,7 +158,7 @@ func TestExampleWrappersOnTheWire(t *testing.T) {
 	if a := w.run("weather.current", `{"city":"Oslo","method":"POST"}`); !a.OK {
 		t.Errorf("%s", a.Raw)
 	}
-	want := []string{"POST /v1/weather?q=Oslo HTTP/1.1\nHost: HOST:PORT\nUser-Agent: hb-rest/1.2.3\nContent-Length: 0\nAccept: application/json\nAccept-Encoding: gzip, deflate\n\n"}
+	want := []string{"POST /v1/weather?q=Oslo HTTP/1.1\nHost: HOST:PORT\nUser-Agent: hb-rest/1.2.3\nContent-Length: 0\nAccept: application/json\nAccept-Encoding: gzip, deflate, br, zstd\n\n"}
 	if d := cmp.Diff(want, up.take()); d != "" {
 		t.Errorf("POST (-want +got):\n%s", d)
 	}

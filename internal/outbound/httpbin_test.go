@@ -52,7 +52,7 @@ func TestHTTPBin(t *testing.T) {
 			r.Header.Set("X-Mine", "1")
 		}))
 		if seen.Method != method || seen.Data != string(body) || len(seen.Args["x"]) != 2 || seen.Headers["X-Mine"][0] != "1" ||
-			seen.Headers["User-Agent"][0] != "hb-rest/test" || seen.Headers["Accept-Encoding"][0] != "gzip, deflate" ||
+			seen.Headers["User-Agent"][0] != "hb-rest/test" || seen.Headers["Accept-Encoding"][0] != "gzip, deflate, br, zstd" ||
 			seen.Headers["Referer"] != nil || seen.Headers["Cookie"] != nil {
 			t.Errorf("%s: %+v", method, seen)
 		}

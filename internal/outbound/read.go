@@ -3,31 +3,16 @@ package outbound
 import (
 	"bufio"
 	"bytes"
-	"compress/flate"
-	"compress/gzip"
-	"compress/zlib"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
-	"strings"
+
+	"github.com/klauspost/compress/zstd"
 )
 
 // errTooLarge is a body over the cap, whether on the wire or decompressed.
 var errTooLarge = errors.New("body over the cap")
-
-// An encodingError is a body that cannot be decoded.
-type encodingError struct {
-	what  string // completes "the answer …"
-	cause error
-}
-
-func (e *encodingError) Error() string { return "the answer " + e.what }
-func (e *encodingError) Unwrap() error { return e.cause }
-
-// maxCodings is how many content encodings may be stacked. Two are seen behind
-// proxies that compress again.
-const maxCodings = 2
 
 // slack is how much larger than the cap compressed data may be.
 const slack = 64 << 10
@@ -58,105 +43,15 @@ func (c *Client) read(resp *http.Response, method string) ([]byte, error) {
 	var body io.Reader = buffered
 	for i := len(codings) - 1; i >= 0; i-- {
 		if i < len(codings)-1 { // and so is what lies between two encodings
-			body = &wireReader{r: body, left: limit + slack}
+			raw = &wireReader{r: body, left: limit + slack, below: raw}
+			body = raw
 		}
-		if body, err = decoder(codings[i], body); err != nil {
+		if body, err = decoder(codings[i], body, limit); err != nil {
 			return nil, raw.blame(err)
 		}
 	}
 	data, err := readCapped(body, limit, -1)
 	return data, raw.blame(err)
-}
-
-// contentCodings lists the encodings in the order they were applied.
-func contentCodings(headers []string) ([]string, error) {
-	var list []string
-	for _, h := range headers {
-		for coding := range strings.SplitSeq(h, ",") {
-			switch coding = strings.ToLower(strings.TrimSpace(coding)); coding {
-			case "", "identity":
-			case "gzip", "x-gzip":
-				list = append(list, "gzip")
-			case "deflate":
-				list = append(list, "deflate")
-			default:
-				const shown = 40
-				return nil, &encodingError{what: fmt.Sprintf("is encoded as %.*q, which was not asked for", shown, coding)}
-			}
-		}
-	}
-	if len(list) > maxCodings {
-		return nil, &encodingError{what: fmt.Sprintf("is compressed %d times", len(list))}
-	}
-	return list, nil
-}
-
-func decoder(coding string, r io.Reader) (io.Reader, error) {
-	b := bufio.NewReader(r)
-	if coding == "gzip" {
-		return newGzipReader(b)
-	}
-	// "deflate" is the zlib format, but some servers send bare DEFLATE data.
-	head, err := b.Peek(2)
-	if len(head) < 2 {
-		return nil, err
-	}
-	if head[0]&0x0f == 8 && (uint(head[0])<<8|uint(head[1]))%31 == 0 {
-		return zlib.NewReader(b)
-	}
-	return flate.NewReader(b), nil
-}
-
-// A gzipReader reads one gzip member behind the other. gzip.Reader does too, but
-// takes everything that is shorter than its header for a member that was cut:
-// a plain {"a":1} that is said to be compressed, some bytes behind the end.
-type gzipReader struct {
-	from *bufio.Reader
-	z    *gzip.Reader
-}
-
-func newGzipReader(from *bufio.Reader) (*gzipReader, error) {
-	if err := gzipMember(from); err != nil {
-		return nil, err
-	}
-	z, err := gzip.NewReader(from)
-	if err != nil {
-		return nil, err
-	}
-	z.Multistream(false)
-	return &gzipReader{from, z}, nil
-}
-
-func (g *gzipReader) Read(p []byte) (int, error) {
-	for {
-		n, err := g.z.Read(p)
-		if n > 0 && err == io.EOF {
-			return n, nil // the next call asks again
-		}
-		if err != io.EOF {
-			return n, err
-		}
-		if err := gzipMember(g.from); err != nil {
-			return 0, err
-		}
-		if err := g.z.Reset(g.from); err != nil {
-			return 0, err
-		}
-		g.z.Multistream(false)
-	}
-}
-
-// gzipMember is io.EOF when there is nothing more, and an encodingError when
-// what there is cannot become a member.
-func gzipMember(r *bufio.Reader) error {
-	head, err := r.Peek(2)
-	switch {
-	case len(head) == 0:
-		return err
-	case head[0] != 0x1f || len(head) == 2 && head[1] != 0x8b:
-		return &encodingError{what: "is not valid compressed data", cause: gzip.ErrHeader}
-	}
-	return nil
 }
 
 // readCapped reads all of r, or fails with errTooLarge at one byte over limit.
@@ -174,11 +69,12 @@ func readCapped(r io.Reader, limit, size int64) ([]byte, error) {
 }
 
 // A wireReader counts compressed bytes and remembers its own error, so that a
-// connection that broke is not taken for a bad encoding.
+// connection that broke is not taken for a bad encoding, nor for the end.
 type wireReader struct {
-	r    io.Reader
-	left int64
-	err  error
+	r     io.Reader
+	left  int64
+	err   error
+	below *wireReader // of the encoding below, nil at the connection
 }
 
 func (w *wireReader) Read(p []byte) (int, error) {
@@ -194,14 +90,29 @@ func (w *wireReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// blame turns a decompressor's error into what caused it.
+// blame turns the end of reading through w and the readers below it into what
+// caused it. What went wrong furthest down did, even when a decoder above took
+// it for the end, as zstd does with a connection that breaks between two frames.
 func (w *wireReader) blame(err error) error {
+	if errors.Is(err, errTooLarge) {
+		return err
+	}
+	for ; w != nil; w = w.below {
+		if w.err != nil {
+			err = w.err
+		}
+		if w.err != nil && w.below == nil {
+			return err // the connection's own
+		}
+	}
 	var enc *encodingError
 	switch {
 	case err == nil || errors.Is(err, errTooLarge) || errors.As(err, &enc):
 		return err
-	case w.err != nil:
-		return w.err
+	case errors.Is(err, zstd.ErrDecoderSizeExceeded):
+		return errTooLarge // the data says so of itself
+	case errors.Is(err, zstd.ErrWindowSizeExceeded):
+		return &encodingError{what: fmt.Sprintf("is zstd data with a window of more than %d MiB", zstdWindow>>20), cause: err}
 	case errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF):
 		return io.ErrUnexpectedEOF // whole on the wire, but the compressed data stops early
 	}

@@ -14,7 +14,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/andybalholm/brotli"
 	"github.com/google/go-cmp/cmp"
+	"github.com/klauspost/compress/zstd"
 
 	"github.com/hyperbolic-gateway/hb-rest/internal/outbound"
 )
@@ -30,6 +32,10 @@ func pack(t testing.TB, coding string, data []byte) []byte {
 		z = zlib.NewWriter(&b)
 	case "flate":
 		z, _ = flate.NewWriter(&b, 6)
+	case "br":
+		z = brotli.NewWriter(&b)
+	case "zstd":
+		z, _ = zstd.NewWriter(&b, zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(true))
 	}
 	if _, err := z.Write(data); err != nil {
 		t.Fatal(err)
@@ -57,9 +63,15 @@ func answer(t *testing.T, p outbound.Policy, method string, h http.Header, statu
 func TestContentEncoding(t *testing.T) {
 	const plain = `{"a":"é"}`
 	gz := pack(t, "gzip", []byte(plain))
-	broken := append([]byte(nil), gz...)
-	broken[len(broken)-6] ^= 0xff // checksum
-	two := append(append([]byte(nil), gz...), gz...)
+	br, zs := pack(t, "br", []byte(plain)), pack(t, "zstd", []byte(plain))
+	join := func(a, b []byte) []byte { return append(append([]byte(nil), a...), b...) }
+	flip := func(b []byte, i int) []byte {
+		b = append([]byte(nil), b...)
+		b[i] ^= 0xff
+		return b
+	}
+	broken := flip(gz, len(gz)-6) // checksum
+	two := join(gz, gz)
 	for name, c := range map[string]struct {
 		encoding []string
 		body     []byte
@@ -76,7 +88,9 @@ func TestContentEncoding(t *testing.T) {
 		"deflate, bare":        {[]string{"deflate"}, pack(t, "flate", []byte(plain)), plain, ""},
 		"gzip twice":           {[]string{"gzip, gzip"}, pack(t, "gzip", gz), plain, ""},
 		"deflate then gzip":    {[]string{"deflate", "gzip"}, pack(t, "gzip", pack(t, "zlib", []byte(plain))), plain, ""},
-		"three times":          {[]string{"gzip,gzip,gzip"}, pack(t, "gzip", pack(t, "gzip", gz)), "", "RESPONSE_ENCODING"},
+		"three times":          {[]string{"gzip,gzip,gzip"}, pack(t, "gzip", pack(t, "gzip", gz)), plain, ""},
+		"four times":           {[]string{"gzip,gzip", "gzip,gzip"}, pack(t, "gzip", pack(t, "gzip", pack(t, "gzip", gz))), "", "RESPONSE_ENCODING"},
+		"identity between":     {[]string{"gzip, identity, gzip,", "identity"}, pack(t, "gzip", gz), plain, ""},
 		"gzip, nothing":        {[]string{"gzip"}, nil, "", ""},
 		"gzip of nothing":      {[]string{"gzip"}, pack(t, "gzip", nil), "", ""},
 		"said gzip, is not":    {[]string{"gzip"}, []byte(plain), "", "RESPONSE_ENCODING"},
@@ -93,11 +107,36 @@ func TestContentEncoding(t *testing.T) {
 		"cut in its header":    {[]string{"gzip"}, gz[:5], "", "RESPONSE_INCOMPLETE"},
 		"deflate, one byte":    {[]string{"deflate"}, []byte{1}, "", "RESPONSE_INCOMPLETE"},
 		"deflate, rubbish":     {[]string{"deflate"}, []byte("\xff\xff\xff\xff"), "", "RESPONSE_ENCODING"},
-		"brotli":               {[]string{"br"}, []byte("x"), "", "RESPONSE_ENCODING"},
-		"unknown among known":  {[]string{"gzip, zstd"}, gz, "", "RESPONSE_ENCODING"},
+		"br":                   {[]string{"BR"}, br, plain, ""},
+		"br, nothing":          {[]string{"br"}, nil, "", ""},
+		"br of nothing":        {[]string{"br"}, pack(t, "br", nil), "", ""},
+		"br, cut":              {[]string{"br"}, br[:len(br)-3], "", "RESPONSE_INCOMPLETE"},
+		"br, first byte only":  {[]string{"br"}, br[:1], "", "RESPONSE_INCOMPLETE"},
+		"br, something after":  {[]string{"br"}, join(br, []byte{0}), "", "RESPONSE_ENCODING"},
+		"said br, is not":      {[]string{"br"}, []byte(`{"a":1}`), "", "RESPONSE_ENCODING"},
+		"br, large window":     {[]string{"br"}, []byte("\x11\x1e\x00\x00\x00"), "", "RESPONSE_ENCODING"},
+		"zstd":                 {[]string{"zstd"}, zs, plain, ""},
+		"zstd, nothing":        {[]string{"zstd"}, nil, "", ""},
+		"zstd of nothing":      {[]string{"zstd"}, pack(t, "zstd", nil), "", ""},
+		"zstd, two frames":     {[]string{"zstd"}, join(zs, zs), plain + plain, ""},
+		"zstd, skipped first":  {[]string{"zstd"}, join([]byte("\x50\x2a\x4d\x18\x03\x00\x00\x00abc"), zs), plain, ""},
+		"zstd, cut":            {[]string{"zstd"}, zs[:len(zs)-5], "", "RESPONSE_INCOMPLETE"},
+		"zstd, checksum cut":   {[]string{"zstd"}, zs[:len(zs)-1], "", "RESPONSE_INCOMPLETE"},
+		"zstd, 3 bytes":        {[]string{"zstd"}, zs[:3], "", "RESPONSE_INCOMPLETE"},
+		"zstd, 1 of a second":  {[]string{"zstd"}, join(zs, zs[:1]), "", "RESPONSE_INCOMPLETE"},
+		"zstd, 6 of a second":  {[]string{"zstd"}, join(zs, zs[:6]), "", "RESPONSE_INCOMPLETE"},
+		"zstd, skip cut":       {[]string{"zstd"}, join(zs, []byte("\x50\x2a\x4d\x18\x03\x00\x00\x00ab")), "", "RESPONSE_INCOMPLETE"},
+		"zstd, bad checksum":   {[]string{"zstd"}, flip(zs, len(zs)-1), "", "RESPONSE_ENCODING"},
+		"zstd, rubbish after":  {[]string{"zstd"}, join(zs, []byte("rubbish")), "", "RESPONSE_ENCODING"},
+		"said zstd, is not":    {[]string{"zstd"}, []byte(plain), "", "RESPONSE_ENCODING"},
+		"said zstd, short":     {[]string{"zstd"}, []byte("1"), "", "RESPONSE_ENCODING"},
+		"said zstd, is gzip":   {[]string{"zstd"}, gz, "", "RESPONSE_ENCODING"},
+		"zstd with dictionary": {[]string{"zstd"}, []byte("\x28\xb5\x2f\xfd\x21\x07\x01\x09\x00\x00x"), "", "RESPONSE_ENCODING"},
+		"unknown":              {[]string{"compress"}, gz, "", "RESPONSE_ENCODING"},
+		"unknown among known":  {[]string{"gzip, dcb"}, gz, "", "RESPONSE_ENCODING"},
 		"hostile name":         {[]string{strings.Repeat("x", 2000)}, gz, "", "RESPONSE_ENCODING"},
-		"encoding and a HEAD":  {[]string{"br"}, nil, "", "HEAD"},
-		"encoding and no body": {[]string{"br"}, nil, "", "204"},
+		"encoding and a HEAD":  {[]string{"compress"}, nil, "", "HEAD"},
+		"encoding and no body": {[]string{"compress"}, nil, "", "204"},
 	} {
 		method, status := "GET", 200
 		switch c.code {

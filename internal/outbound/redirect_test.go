@@ -187,7 +187,7 @@ func TestRedirectHeaders(t *testing.T) {
 						}
 					}
 					if !keeps {
-						want := http.Header{"Accept": {"application/x"}, "Accept-Encoding": {"gzip, deflate"}, "User-Agent": {"hb-rest/test"}}
+						want := http.Header{"Accept": {"application/x"}, "Accept-Encoding": {"gzip, deflate, br, zstd"}, "User-Agent": {"hb-rest/test"}}
 						if d := cmp.Diff(want, a.Header); d != "" {
 							t.Errorf("%s %d hop %d: %s", name, status, i, d)
 						}

@@ -210,7 +210,7 @@ func (c *Client) roundTrip(ctx context.Context, h *hop) (*Response, error) {
 // set here, so that neither a wrapper nor a redirect can change them.
 func (c *Client) request(ctx context.Context, h *hop) *http.Request {
 	header := h.header.Clone()
-	header.Set("Accept-Encoding", "gzip, deflate")
+	header.Set("Accept-Encoding", acceptEncoding)
 	if header.Get("Range") != "" {
 		header.Set("Accept-Encoding", "identity") // a range of compressed bytes cannot be decoded
 	}

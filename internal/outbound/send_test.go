@@ -106,7 +106,7 @@ func TestSendHeadersAndBody(t *testing.T) {
 	}
 	want := http.Header{
 		"Content-Type": {"application/json"}, "X-Many": {"1", "2"}, "User-Agent": {"mine/1"},
-		"Accept-Encoding": {"gzip, deflate"}, "Content-Length": {"22"},
+		"Accept-Encoding": {"gzip, deflate, br, zstd"}, "Content-Length": {"22"},
 	}
 	if d := cmp.Diff(want, got.Header); d != "" {
 		t.Error(d)

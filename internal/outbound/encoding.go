@@ -1,0 +1,150 @@
+package outbound
+
+import (
+	"bufio"
+	"compress/flate"
+	"compress/gzip"
+	"compress/zlib"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/andybalholm/brotli"
+	"github.com/klauspost/compress/zstd"
+)
+
+// acceptEncoding is sent with every request but those for a range.
+const acceptEncoding = "gzip, deflate, br, zstd"
+
+// maxCodings is how many content encodings may be stacked. Two are seen behind
+// proxies that compress again.
+const maxCodings = 3
+
+// zstdWindow is the window that RFC 9659 makes every sender of zstd keep to.
+const zstdWindow = 8 << 20
+
+// An encodingError is a body that cannot be decoded.
+type encodingError struct {
+	what  string // completes "the answer …"
+	cause error
+}
+
+func (e *encodingError) Error() string { return "the answer " + e.what }
+func (e *encodingError) Unwrap() error { return e.cause }
+
+// contentCodings lists the encodings in the order they were applied.
+func contentCodings(headers []string) ([]string, error) {
+	var list []string
+	for _, h := range headers {
+		for coding := range strings.SplitSeq(h, ",") {
+			switch coding = strings.ToLower(strings.TrimSpace(coding)); coding {
+			case "", "identity":
+			case "x-gzip":
+				list = append(list, "gzip")
+			case "gzip", "deflate", "br", "zstd":
+				list = append(list, coding)
+			default:
+				const shown = 40
+				return nil, &encodingError{what: fmt.Sprintf("is encoded as %.*q, which was not asked for", shown, coding)}
+			}
+		}
+	}
+	if len(list) > maxCodings {
+		return nil, &encodingError{what: fmt.Sprintf("is compressed %d times; at most %d are undone", len(list), maxCodings)}
+	}
+	return list, nil
+}
+
+// decoder undoes one coding. What it gives is read by nobody beyond limit and
+// some slack, so its memory is bounded by its window: 32 KiB for gzip and
+// deflate, at most 16 MiB for br and max(8 MiB, limit) for zstd. None starts a goroutine.
+func decoder(coding string, r io.Reader, limit int64) (io.Reader, error) {
+	switch coding {
+	case "br":
+		return brotli.NewReader(r), nil
+	case "zstd":
+		return newZstdReader(r, limit)
+	}
+	b := bufio.NewReader(r)
+	if coding == "gzip" {
+		return newGzipReader(b)
+	}
+	// "deflate" is the zlib format, but some servers send bare DEFLATE data.
+	head, err := b.Peek(2)
+	if len(head) < 2 {
+		return nil, err
+	}
+	if head[0]&0x0f == 8 && (uint(head[0])<<8|uint(head[1]))%31 == 0 {
+		return zlib.NewReader(b)
+	}
+	return flate.NewReader(b), nil
+}
+
+// newZstdReader reads in the caller's goroutine: with a concurrency of one the
+// decoder starts none, and there is nothing to close.
+func newZstdReader(r io.Reader, limit int64) (io.Reader, error) {
+	b := bufio.NewReader(r)
+	head, err := b.Peek(4)
+	if len(head) == 0 {
+		return nil, err
+	}
+	// What is shorter than a frame's first four bytes is taken for a cut frame.
+	frame, skipped := "\x28\xb5\x2f\xfd", "\x2a\x4d\x18"
+	if text := string(head); !strings.HasPrefix(frame, text) && (head[0]&0xf0 != 0x50 || !strings.HasPrefix(skipped, text[1:])) {
+		return nil, &encodingError{what: "is not valid compressed data", cause: zstd.ErrMagicMismatch}
+	}
+	return zstd.NewReader(b,
+		zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(uint64(max(zstdWindow, limit+slack))))
+}
+
+// A gzipReader reads one gzip member behind the other. gzip.Reader does too, but
+// takes everything that is shorter than its header for a member that was cut:
+// a plain {"a":1} that is said to be compressed, some bytes behind the end.
+type gzipReader struct {
+	from *bufio.Reader
+	z    *gzip.Reader
+}
+
+func newGzipReader(from *bufio.Reader) (*gzipReader, error) {
+	if err := gzipMember(from); err != nil {
+		return nil, err
+	}
+	z, err := gzip.NewReader(from)
+	if err != nil {
+		return nil, err
+	}
+	z.Multistream(false)
+	return &gzipReader{from, z}, nil
+}
+
+func (g *gzipReader) Read(p []byte) (int, error) {
+	for {
+		n, err := g.z.Read(p)
+		if n > 0 && err == io.EOF {
+			return n, nil // the next call asks again
+		}
+		if err != io.EOF {
+			return n, err
+		}
+		if err := gzipMember(g.from); err != nil {
+			return 0, err
+		}
+		if err := g.z.Reset(g.from); err != nil {
+			return 0, err
+		}
+		g.z.Multistream(false)
+	}
+}
+
+// gzipMember is io.EOF when there is nothing more, and an encodingError when
+// what there is cannot become a member.
+func gzipMember(r *bufio.Reader) error {
+	head, err := r.Peek(2)
+	switch {
+	case len(head) == 0:
+		return err
+	case head[0] != 0x1f || len(head) == 2 && head[1] != 0x8b:
+		return &encodingError{what: "is not valid compressed data", cause: gzip.ErrHeader}
+	}
+	return nil
+}
