@@ -8,7 +8,7 @@ const maxTitleChars = 200
 // body writes one item as the recipe's template or as its list of fields.
 func (r *Recipe) body(dst []byte, it *itemView, w *formatter) []byte {
 	if r.Body != nil {
-		return r.Body.appendBody(dst, it, r.Fields, w)
+		return r.Body.appendBody(dst, it, r.labelled(), w)
 	}
 	for i := range r.Fields {
 		if i > 0 {
@@ -53,11 +53,11 @@ func (r *Recipe) title(it *itemView, w *formatter) title {
 	if r.Title == nil {
 		return title{}
 	}
-	plain := strings.TrimSpace(string(r.Title.appendTitle(nil, it, r.Fields, w, true)))
+	plain := strings.TrimSpace(string(r.Title.appendTitle(nil, it, r.labelled(), w, true)))
 	short := shortTitle(plain)
 	if short != plain {
 		return title{short, string(appendHeading(nil, short))}
 	}
-	md := trimSpaces(r.Title.appendTitle(nil, it, r.Fields, w, false))
+	md := trimSpaces(r.Title.appendTitle(nil, it, r.labelled(), w, false))
 	return title{short, strings.TrimLeft(string(closeHeading(md, 0)), " ")}
 }

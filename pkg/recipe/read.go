@@ -520,17 +520,8 @@ func (s *scan) at(sp span, scrub func(string) string, item bool) (Value, error) 
 // eachPath calls f for every path in the recipe but the select path. Element
 // paths of lists are left out: they start inside a field's value.
 func (r *Recipe) eachPath(f func(Path)) {
-	for i := range r.Fields {
-		f(r.Fields[i].Path)
-		if t := r.Fields[i].Format.Text; t != nil {
-			f(*t)
-		}
-		if s := r.Fields[i].Format.Currency; strings.HasPrefix(s, "@") || strings.HasPrefix(s, "$") {
-			if p, err := ParsePath(s); err == nil {
-				f(p)
-			}
-		}
-	}
+	eachFieldPath(r.Fields, f)
+	eachFieldPath(r.all, f)
 	for i := range r.Record {
 		f(r.Record[i].Path)
 	}
@@ -547,6 +538,20 @@ func (r *Recipe) eachPath(f func(Path)) {
 	for _, src := range []*Source{r.Pagination.Total, r.Pagination.HasMore, r.Pagination.Next, r.Pagination.NextURL} {
 		if src != nil && src.Header == "" {
 			f(src.Path)
+		}
+	}
+}
+
+func eachFieldPath(fields []Field, f func(Path)) {
+	for i := range fields {
+		f(fields[i].Path)
+		if t := fields[i].Format.Text; t != nil {
+			f(*t)
+		}
+		if s := fields[i].Format.Currency; strings.HasPrefix(s, "@") || strings.HasPrefix(s, "$") {
+			if p, err := ParsePath(s); err == nil {
+				f(p)
+			}
 		}
 	}
 }

@@ -36,8 +36,9 @@ type Recipe struct {
 	Error         *Path     // nil: no error path
 	Limits        Limits
 	Pagination    Pagination
-	Index         string // "" or "cortex"
-	plain         bool   // made by Plain
+	Index         string  // "" or "cortex"
+	plain         bool    // made by Plain
+	all           []Field // of the recipe that Narrow was asked of, for titles; nil: Fields
 }
 
 // A Header says where the names of the cells of shape Matrix come from. The
