@@ -21,7 +21,8 @@ const (
 const (
 	codeLocked       = "locked"           // the keyring is there and locked; nothing was unlocked or asked
 	codeNotFound     = "not_found"        // no such item
-	codeNoService    = "no_service"       // no session bus, or no keyring service on it
+	codeNoBus        = "no_bus"           // no session bus
+	codeNoService    = "no_service"       // no keyring service on the bus
 	codeNoCollection = "no_collection"    // the service has no login keyring
 	codeNoBackend    = "no_backend"       // this build or system has no such keyring
 	codePassphrase   = "wrong_passphrase" // of the file keyring

@@ -2,7 +2,11 @@ package main
 
 import (
 	"errors"
+	"fmt"
+	"io/fs"
+	"os"
 	"strings"
+	"syscall"
 
 	"github.com/99designs/keyring"
 	"github.com/godbus/dbus"
@@ -21,7 +25,7 @@ func openSystem(backend string) (ring, error) {
 	}
 	s, err := libsecret.NewService()
 	if err != nil {
-		return nil, coded(codeNoService, err)
+		return nil, noBus(err)
 	}
 	all, err := s.Collections()
 	if err != nil {
@@ -41,6 +45,18 @@ func openSystem(backend string) (ring, error) {
 		return openLibrary(keyring.Config{LibSecretCollectionName: collection}, keyring.SecretServiceBackend, busError)
 	}
 	return nil, coded(codeNoCollection, nil)
+}
+
+// noBus sorts why the bus was not reached. Without an address the library looks
+// for a program that would start a bus of its own, and speaks of that only.
+func noBus(err error) error {
+	switch address := os.Getenv("DBUS_SESSION_BUS_ADDRESS"); {
+	case address == "" || address == "autolaunch:": // the library sets it when it finds one
+		return coded(codeNoBus, fmt.Errorf("DBUS_SESSION_BUS_ADDRESS is not set, and there is no /run/user/%d/bus", os.Getuid()))
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.ECONNREFUSED):
+		return coded(codeNoBus, err)
+	}
+	return coded(codeFailed, err)
 }
 
 // busError sorts what comes back from the bus.

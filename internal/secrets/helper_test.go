@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hyperbolic-gateway/hb-rest/internal/fault"
 	"github.com/hyperbolic-gateway/hb-rest/internal/secrets"
 )
 
@@ -170,6 +171,33 @@ func TestFileKeyring(t *testing.T) {
 	}
 }
 
+// Where there is no keyring a person reads what is missing and what helps: on a
+// desktop, and on a server, where the key can be in an encrypted file. What the
+// keyring's library said is kept apart.
+func TestKeyringWords(t *testing.T) {
+	const server = " On a server: `hbrestd config set keyring file`, LoadCredential=hbrestd-passphrase:FILE in the unit, and a restart."
+	for code, want := range map[string]secrets.State{
+		"no_bus": {
+			Status: secrets.None, Reason: "there is no session bus, and no keyring can be reached without one",
+			Fix: "Start hbrestd in your desktop session." + server,
+		},
+		"no_service":    {Status: secrets.None, Reason: "there is no keyring service", Fix: "Start one in this session, such as gnome-keyring." + server},
+		"no_collection": {Status: secrets.None, Reason: "the keyring service has no login keyring", Fix: "Log in once on the desktop, or make a keyring named login." + server},
+		"no_backend":    {Status: secrets.None, Reason: "this hbrestd cannot use the keyring secret-service on this system", Fix: "Install the build for this system." + server},
+		"failed":        {Status: secrets.None, Reason: "the keyring refused or failed", Fix: "Check that the system's keyring program works." + server},
+		"locked":        {Status: secrets.Locked, Reason: "the keyring is locked", Fix: "Unlock it: log in on the desktop, or unlock the login keyring with its password."},
+	} {
+		want.Detail = "what the library said"
+		line := `{"ok":false,"code":"` + code + `","detail":"what the library said"}`
+		k := &secrets.Keyring{Program: script(t, "cat >/dev/null; echo '"+line+"'; exit 1"), Backend: secrets.SecretService, Item: "m"}
+		_, err := k.Key(t.Context(), false)
+		var e *secrets.KeyError
+		if !errors.As(err, &e) || e.State != want || len(e.Fix) > fault.MaxHint {
+			t.Errorf("%s: %+v (%d), want %+v", code, e, len(want.Fix), want)
+		}
+	}
+}
+
 func TestProgramAnswers(t *testing.T) {
 	answer := func(line, exit string) string { return "cat >/dev/null; echo '" + line + "'; exit " + exit }
 	for name, c := range map[string]struct {
@@ -178,6 +206,7 @@ func TestProgramAnswers(t *testing.T) {
 	}{
 		"not found":      {answer(`{"ok":false,"code":"not_found"}`, "1"), ""},
 		"locked":         {answer(`{"ok":false,"code":"locked"}`, "1"), secrets.Locked},
+		"no bus":         {answer(`{"ok":false,"code":"no_bus","detail":"d"}`, "1"), secrets.None},
 		"no service":     {answer(`{"ok":false,"code":"no_service","detail":"d"}`, "1"), secrets.None},
 		"no collection":  {answer(`{"ok":false,"code":"no_collection"}`, "1"), secrets.None},
 		"no backend":     {answer(`{"ok":false,"code":"no_backend"}`, "1"), secrets.None},

@@ -29,6 +29,18 @@ func TestNoBus(t *testing.T) {
 	if _, err := onBus(t, "unix:path=/nonexistent/bus").Key(t.Context(), true); status(err) != secrets.None || time.Since(start) > 3*time.Second {
 		t.Error(err, time.Since(start))
 	}
+	// Neither the address of a bus nor one in its usual place: the library looks
+	// for a program then, which is nothing that a person should read about.
+	for _, address := range []string{"unix:path=/nonexistent/bus", "autolaunch:"} {
+		if _, err := os.Stat(fmt.Sprintf("/run/user/%d/bus", os.Getuid())); err == nil && address == "autolaunch:" {
+			continue // a desktop's
+		}
+		_, err := onBus(t, address).Key(t.Context(), true)
+		var e *secrets.KeyError
+		if !errors.As(err, &e) || !strings.HasPrefix(e.Reason, "there is no session bus") || e.Detail == "" || strings.Contains(e.Detail, "dbus-launch") {
+			t.Errorf("%s: %+v", address, e)
+		}
+	}
 	k := onBus(t, "unix:path=/nonexistent/bus")
 	k.Backend = secrets.WinCred // another system's
 	if _, err := k.Key(t.Context(), true); status(err) != secrets.None {
@@ -44,25 +56,29 @@ func TestSilentBus(t *testing.T) {
 	f.put(bearer("k", "a.example"), "sk_live_0123456789")
 	before := bytes.Clone(f.store.m["k"])
 	k := onBus(t, "unix:path="+silentBus(t))
-	f.reopen(func(o *secrets.Options) { o.Key = k.Key })
-	start := time.Now()
-	var group sync.WaitGroup
-	for range 50 {
-		group.Go(func() { f.refused("k", "a.example", "SECRET_LOCKED") })
-	}
-	for range 20 { // meanwhile
-		at := time.Now()
-		if _, err := f.vault.List(); err != nil {
-			t.Error(err)
+	took := time.Hour
+	for try := 0; try < 3 && took > 5500*time.Millisecond; try++ { // other tests keep the machine busy
+		f.reopen(func(o *secrets.Options) { o.Key = k.Key })
+		start := time.Now()
+		var group sync.WaitGroup
+		for range 50 {
+			group.Go(func() { f.refused("k", "a.example", "SECRET_LOCKED") })
 		}
-		_ = f.vault.State()
-		if d := time.Since(at); d > time.Second {
-			t.Errorf("listing took %v", d)
+		for range 20 { // meanwhile
+			at := time.Now()
+			if _, err := f.vault.List(); err != nil {
+				t.Error(err)
+			}
+			_ = f.vault.State()
+			if d := time.Since(at); d > time.Second {
+				t.Errorf("listing took %v", d)
+			}
 		}
+		group.Wait()
+		took = time.Since(start)
 	}
-	group.Wait()
-	if d := time.Since(start); d > 7*time.Second {
-		t.Errorf("took %v", d)
+	if took > 5500*time.Millisecond {
+		t.Errorf("took %v", took)
 	}
 	if s := f.vault.State(); s.Status != secrets.None || !strings.Contains(s.Reason, "5 seconds") {
 		t.Error(s)

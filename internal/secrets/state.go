@@ -52,7 +52,11 @@ const (
 	failureKept = 5 * time.Second
 )
 
-const fixMissing = "Restore the keyring item. If it is gone for good, remove each credential with `hbrestd secret rm NAME` and set it again."
+const (
+	fixMissing = "Restore the keyring item. If it is gone for good, remove each credential with `hbrestd secret rm NAME` and set it again."
+	// fixServer ends what helps where there is no keyring that could be used.
+	fixServer = " On a server: `hbrestd config set keyring file`, LoadCredential=hbrestd-passphrase:FILE in the unit, and a restart."
+)
 
 // stateOf reads a KeySource's error.
 func stateOf(err error) State {
@@ -63,9 +67,9 @@ func stateOf(err error) State {
 	case errors.Is(err, ErrNoKey):
 		return State{KeyMissing, "the keyring has no key for the saved credentials", fixMissing, ""}
 	case errors.Is(err, context.DeadlineExceeded):
-		return State{None, "the keyring did not answer within 5 seconds", "Check that the keyring's service runs and does not wait for an answer on a screen.", ""}
+		return State{None, "the keyring did not answer within 5 seconds", "Check that its service runs and waits for no answer on a screen." + fixServer, ""}
 	}
-	return State{None, "the keyring could not be used", "Run `hbrestd secret list` to see the state of the keyring.", fault.Shorten(err.Error(), 200)}
+	return State{None, "the keyring could not be used", "Start the daemon again; `hbrestd secret list` shows how the keyring is then.", fault.Shorten(err.Error(), 200)}
 }
 
 func locked(s State, cause error) *fault.Error {
