@@ -54,6 +54,7 @@ var catalogue = []Entry{
 	{"STORE_FAILED", groupDocument, 500, true, "The store could not be read or written (disk full, permissions).", "Check free disk space and the permissions of the folder that `hbrestd paths` prints, then repeat the call."},
 	{"ARGS_INVALID", groupDocument, 422, false, "The arguments do not fit the wrapper's input schema; each problem is a detail.", "Fix the named arguments; wrap_get or `hbrestd wrapper show` shows the schema."},
 	{"MAX_PAGES_INVALID", groupDocument, 422, false, "max_pages is not a whole number from 1 to 25.", "Use a whole number from 1 to 25."},
+	{"MAX_ITEMS_INVALID", groupDocument, 422, false, "max_items is not a whole number from 1 to 1000.", "Use a whole number from 1 to 1000."},
 	{"FORMAT_INVALID", groupDocument, 422, false, "format is not markdown, json or both.", "Use markdown, json or both."},
 	{"SAMPLE_INVALID", groupDocument, 422, false, "The sample given to wrap_test is not JSON.", "Send the sample as a JSON value, or as a string that holds one."},
 
@@ -69,6 +70,7 @@ var catalogue = []Entry{
 	{"SECRET_LOCKED", groupSecret, 200, false, "There is no keyring, it is locked, or the key of the credentials is not in it.", "Ask a person to run `hbrestd secret list`, which says what is wrong with the keyring and how to fix it."},
 	{"SECRET_DAMAGED", groupSecret, 200, false, "The sealed record cannot be read: damaged, changed, or sealed with another key.", "Ask a person to enter the value again with `hbrestd secret set NAME`."},
 	{"SECRET_INVALID", groupSecret, 422, false, "What was set of a credential has problems; each is a detail (commands only).", "Fix the named fields and set the credential again."},
+	{"SECRET_CHANGED", groupSecret, 409, false, "Another command has changed the credential meanwhile (commands only).", "Look at it with `hbrestd secret show NAME`, then run the command again."},
 	{"OAUTH_TOKEN_FAILED", groupSecret, 200, false, "The token endpoint answered an error.", "Ask a person to check client id, secret, scope and audience with `hbrestd secret show NAME`."},
 	{"OAUTH_TOKEN_UNREACHABLE", groupSecret, 200, true, "The token endpoint did not answer.", "Repeat the call in a moment; if it lasts, ask a person to check the token URL with `hbrestd secret show NAME`."},
 	{"OAUTH_TOKEN_BAD_ANSWER", groupSecret, 200, false, "The token endpoint did not answer as RFC 6749 says.", "Ask a person to check the token URL with `hbrestd secret show NAME`."},

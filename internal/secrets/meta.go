@@ -58,7 +58,7 @@ type OAuthMeta struct {
 	AuthStyle AuthStyle `json:"authStyle"`
 }
 
-// Meta is what anybody may know of a credential. All of it but Updated and
+// Meta is what anybody may know of a credential. All of it but Updated, Seal and
 // Problem is bound to the sealed value.
 type Meta struct {
 	Name         string
@@ -67,6 +67,7 @@ type Meta struct {
 	AllowedHosts []string      // canonical (internal/hostname), at most MaxHosts
 	OAuth        *OAuthMeta    // of an OAuth2 credential only
 	Updated      time.Time     // set by Put
+	Seal         string        // set by List and Find: another one after each Put; tells nothing of the value
 	Problem      string        // set by List and Find when the record cannot be read; then only Name is known
 }
 

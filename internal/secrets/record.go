@@ -2,6 +2,8 @@ package secrets
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -33,7 +35,13 @@ type record struct {
 }
 
 func (r *record) meta() *Meta {
-	return &Meta{Name: r.Name, Kind: r.Kind, Headers: r.Headers, AllowedHosts: r.AllowedHosts, OAuth: r.OAuth, Updated: r.Updated}
+	return &Meta{Name: r.Name, Kind: r.Kind, Headers: r.Headers, AllowedHosts: r.AllowedHosts, OAuth: r.OAuth, Updated: r.Updated, Seal: r.seal()}
+}
+
+// seal tells two states of a credential apart: each Put seals with a new nonce.
+func (r *record) seal() string {
+	sum := sha256.Sum256(r.Sealed)
+	return hex.EncodeToString(sum[:8])
 }
 
 func (r *record) encode() []byte {

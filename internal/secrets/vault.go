@@ -148,6 +148,56 @@ func (v *Vault) Find(name string) (Meta, error) {
 // cannot be had, SECRET_DAMAGED when a value to keep cannot be opened, and
 // STORE_FAILED. The first credential makes the master key.
 func (v *Vault) Put(ctx context.Context, m Meta, values [][]byte) error {
+	return v.PutIf(ctx, m, values, Condition{})
+}
+
+// A Condition is what PutIf must find under the name. The zero Condition takes
+// whatever is there.
+type Condition struct {
+	New  bool   // nothing
+	Seal string // the state that had this Meta.Seal; "": any
+}
+
+// PutIf is Put under a condition that is looked at in the moment of saving: of
+// several that create a name, or change the same state, one wins. The others get
+// SECRET_INVALID when the name is taken, and SECRET_CHANGED when the credential
+// is not any more what it was.
+func (v *Vault) PutIf(ctx context.Context, m Meta, values [][]byte, c Condition) error {
+	if err := v.prepare(ctx, &m, &values); err != nil {
+		return err
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	b, err := v.held()
+	if err != nil {
+		return err
+	}
+	if err := v.holds(m.Name, c); err != nil {
+		return err
+	}
+	return v.save(b, m, values)
+}
+
+// holds checks a condition. v.mu is held.
+func (v *Vault) holds(name string, c Condition) error {
+	if c == (Condition{}) {
+		return nil
+	}
+	r, err := v.load(name)
+	switch {
+	case c.New && (r != nil || err != nil):
+		return fail("SECRET_INVALID", "there is a credential %q already", name).
+			With(fault.Field("name"), fault.Hint("Run `hbrestd secret rotate %s` for a new value, or choose another name.", name))
+	case c.Seal != "" && (r == nil || r.seal() != c.Seal):
+		return fail("SECRET_CHANGED", "credential %q was changed by another command meanwhile; this one has changed nothing", name).With(fault.Field("name"))
+	}
+	return nil
+}
+
+// prepare does what of a Put needs no lock, which takes time: m and values are
+// checked, and there is a key.
+func (v *Vault) prepare(ctx context.Context, meta *Meta, given *[][]byte) error {
+	m, values := *meta, *given
 	var c checker
 	m = c.normalise(m)
 	if values == nil {
@@ -166,17 +216,10 @@ func (v *Vault) Put(ctx context.Context, m Meta, values [][]byte) error {
 	if err != nil {
 		return storeFailed(err)
 	}
+	*meta, *given = m, values
 	// The key is asked for outside the lock: it may take seconds.
-	if _, err := v.masterKey(ctx, len(names) == 0); err != nil {
-		return err
-	}
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	b, err := v.held()
-	if err != nil {
-		return err
-	}
-	return v.save(b, m, values)
+	_, err = v.masterKey(ctx, len(names) == 0)
+	return err
 }
 
 // save merges, checks, seals and stores. v.mu is held.

@@ -199,7 +199,7 @@ func TestStatic(t *testing.T) {
 	}
 	wantMeta := m
 	wantMeta.AllowedHosts = []string{"api.example.com", "xn--bcher-kva.example"}
-	if d := cmp.Diff([]secrets.Meta{wantMeta}, list, cmp.FilterPath(func(p cmp.Path) bool { return p.String() == "Updated" }, cmp.Ignore())); d != "" {
+	if d := cmp.Diff([]secrets.Meta{wantMeta}, list, cmp.FilterPath(func(p cmp.Path) bool { return p.String() == "Updated" || p.String() == "Seal" }, cmp.Ignore())); d != "" {
 		t.Error(d)
 	}
 	for _, b := range f.store.m {
@@ -763,5 +763,70 @@ func TestChangedMeanwhile(t *testing.T) {
 	}
 	if again, err := g.Renew(t.Context()); again || err != nil {
 		t.Error("a static value cannot be renewed", err)
+	}
+}
+
+// Of many that create one name at once, one wins; the others change nothing.
+func TestParallelCreations(t *testing.T) {
+	f := open(t)
+	for round := range 20 {
+		name := fmt.Sprintf("k%d", round)
+		var group sync.WaitGroup
+		var mu sync.Mutex
+		var won []string
+		for i := range 16 {
+			group.Go(func() {
+				value := fmt.Sprintf("sk_live_%02d_of_many", i)
+				err := f.vault.PutIf(f.t.Context(), bearer(name, "a.example"), [][]byte{[]byte(value)}, secrets.Condition{New: true})
+				mu.Lock()
+				defer mu.Unlock()
+				switch {
+				case err == nil:
+					won = append(won, value)
+				case !fault.Is(err, "SECRET_INVALID") || !strings.Contains(err.Error(), "already"):
+					t.Error(err)
+				}
+			})
+		}
+		group.Wait()
+		if len(won) != 1 {
+			t.Fatalf("%q have created %s", won, name)
+		}
+		f.want(name, "a.example", map[string]string{"Authorization": "Bearer " + won[0]})
+	}
+}
+
+// A change of what is not there any more, or not any more so, changes nothing.
+func TestPutIfUnchanged(t *testing.T) {
+	f := open(t)
+	f.put(bearer("k", "a.example", "b.example"), "sk_live_0123456789")
+	seen, err := f.vault.Find("k")
+	if err != nil || seen.Seal == "" {
+		t.Fatal(seen, err)
+	}
+	f.put(bearer("k", "a.example"), "-") // somebody else takes a host away
+	put := func(m secrets.Meta) error {
+		return f.vault.PutIf(t.Context(), m, [][]byte{[]byte("sk_live_9876543210")}, secrets.Condition{Seal: seen.Seal})
+	}
+	if err := put(bearer("k", "a.example", "b.example")); !fault.Is(err, "SECRET_CHANGED") {
+		t.Error(err)
+	}
+	f.want("k", "a.example", map[string]string{"Authorization": "Bearer sk_live_0123456789"})
+	f.refused("k", "b.example", "SECRET_HOST_NOT_ALLOWED")
+	if seen, err = f.vault.Find("k"); err != nil {
+		t.Fatal(err)
+	}
+	if err := put(bearer("k", "a.example")); err != nil {
+		t.Error(err)
+	}
+	f.want("k", "a.example", map[string]string{"Authorization": "Bearer sk_live_9876543210"})
+	if now, _ := f.vault.Find("k"); now.Seal == seen.Seal {
+		t.Error("the seal is the same after a change")
+	}
+	if err := f.vault.Delete("k"); err != nil {
+		t.Fatal(err)
+	}
+	if err := put(bearer("k", "a.example")); !fault.Is(err, "SECRET_CHANGED") {
+		t.Error("a deleted one is made again:", err)
 	}
 }
