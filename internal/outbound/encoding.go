@@ -75,9 +75,28 @@ func decoder(coding string, r io.Reader, limit int64) (io.Reader, error) {
 		return nil, err
 	}
 	if head[0]&0x0f == 8 && (uint(head[0])<<8|uint(head[1]))%31 == 0 {
-		return zlib.NewReader(b)
+		z, err := zlib.NewReader(b)
+		return &lastReader{z, b}, err
 	}
-	return flate.NewReader(b), nil
+	return &lastReader{flate.NewReader(b), b}, nil
+}
+
+// A lastReader wants nothing to follow its stream. Reading that far also tells
+// a broken connection, and leaves a good one for the next request.
+type lastReader struct {
+	z    io.Reader
+	from *bufio.Reader
+}
+
+func (l *lastReader) Read(p []byte) (int, error) {
+	n, err := l.z.Read(p)
+	if err != io.EOF {
+		return n, err
+	}
+	if _, err = l.from.Peek(1); err == nil {
+		err = &encodingError{what: "goes on behind its compressed data"}
+	}
+	return n, err
 }
 
 // newZstdReader reads in the caller's goroutine: with a concurrency of one the

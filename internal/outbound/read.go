@@ -55,17 +55,33 @@ func (c *Client) read(resp *http.Response, method string) ([]byte, error) {
 }
 
 // readCapped reads all of r, or fails with errTooLarge at one byte over limit.
-// It returns what was read before an error. size is a hint, -1 if unknown.
+// It returns what was read before an error. size is a hint, -1 if unknown. The
+// buffer never grows beyond the limit, as a bytes.Buffer would.
 func readCapped(r io.Reader, limit, size int64) ([]byte, error) {
-	var buf bytes.Buffer
-	if size > 0 && size <= limit {
-		buf.Grow(int(size) + bytes.MinRead)
+	if size < 0 || size > limit {
+		size = bytes.MinRead
 	}
-	n, err := buf.ReadFrom(io.LimitReader(r, limit+1))
-	if n > limit {
-		return buf.Bytes()[:limit], errTooLarge
+	buf := make([]byte, 0, size+1) // the one byte shows the end without growing
+	for {
+		if len(buf) == cap(buf) {
+			if int64(len(buf)) > limit {
+				return buf[:limit], errTooLarge
+			}
+			larger := make([]byte, len(buf), min(2*int64(cap(buf)), limit+1))
+			copy(larger, buf)
+			buf = larger
+		}
+		n, err := r.Read(buf[len(buf):cap(buf)])
+		buf = buf[:len(buf)+n]
+		switch {
+		case int64(len(buf)) > limit:
+			return buf[:limit], errTooLarge
+		case err == io.EOF:
+			return buf, nil
+		case err != nil:
+			return buf, err
+		}
 	}
-	return buf.Bytes(), err
 }
 
 // A wireReader counts compressed bytes and remembers its own error, so that a
