@@ -3,14 +3,22 @@
 package e2e
 
 import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
+	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,7 +29,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/hyperbolic-gateway/hb-rest/internal/api"
+	"github.com/hyperbolic-gateway/hb-rest/internal/client"
+	"github.com/hyperbolic-gateway/hb-rest/internal/config"
+	"github.com/hyperbolic-gateway/hb-rest/internal/daemon"
 	"github.com/hyperbolic-gateway/hb-rest/internal/fault"
+	"github.com/hyperbolic-gateway/hb-rest/internal/outbound"
 	"github.com/hyperbolic-gateway/hb-rest/internal/upstream"
 )
 
@@ -427,6 +439,241 @@ func TestLaterPageFails(t *testing.T) {
 		var f *fault.Error
 		if _, err := d.run(id, 0); !errors.As(err, &f) || string(f.Code) != c.want.Code || f.Status != c.status {
 			t.Errorf("%s: the first page: %v", id, err)
+		}
+	}
+}
+
+// A chain is a list of two pages of one item; what the first one says of the
+// next is the test's.
+type chain struct {
+	next   string // JSON text of "next"; HERE and HOST are replaced
+	header string // a Link header
+	mu     sync.Mutex
+	uris   []string
+}
+
+func (c *chain) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	scheme := "http://"
+	if r.TLS != nil {
+		scheme = "https://"
+	}
+	fill := strings.NewReplacer("HERE", scheme+r.Host, "HOST", r.Host)
+	c.uris = append(c.uris, r.URL.RequestURI())
+	w.Header().Set("Content-Type", "application/json")
+	switch {
+	case r.URL.Path != "/v1/items":
+		w.WriteHeader(http.StatusNotFound)
+	case r.URL.Query().Get("page") == "2":
+		fmt.Fprint(w, `{"items":[{"id":2}],"next":null}`)
+	default:
+		if c.header != "" {
+			w.Header().Set("Link", fill.Replace(c.header))
+		}
+		next := "null"
+		if c.next != "" {
+			next = fill.Replace(c.next)
+		}
+		fmt.Fprintf(w, `{"items":[{"id":1}],"next":%s}`, next)
+	}
+}
+
+func (c *chain) take() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	uris := c.uris
+	c.uris = nil
+	return uris
+}
+
+const (
+	byBody   = `{"schemaVersion":1,"select":"$.items","fields":{"ID":"id"},"pagination":{"type":"link","nextUrl":"next"}}`
+	byHeader = `{"schemaVersion":1,"select":"$.items","fields":{"ID":"id"},"pagination":{"type":"link","nextUrl":"header:Link"}}`
+)
+
+// P-01, P-02 and P-09: relative links and Link headers are followed, foreign
+// ones are not, in whatever form.
+func TestNextLinks(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	foreign := newSite(t, http.NotFoundHandler()) // another port of the same machine
+	other := strings.TrimPrefix(foreign.URL, "http://")
+	for name, c := range map[string]struct {
+		next, header string
+		stopped      string
+		second       string // the second request; "" where there must be none
+	}{
+		"from the root":    {`"/v1/items?page=2"`, "", "end", "/v1/items?page=2"},
+		"query only":       {`"?page=2"`, "", "end", "/v1/items?page=2"},
+		"from the folder":  {`"items?page=2"`, "", "end", "/v1/items?page=2"},
+		"with dots":        {`"./../v1/items?page=2"`, "", "end", "/v1/items?page=2"},
+		"without scheme":   {`"//HOST/v1/items?page=2"`, "", "end", "/v1/items?page=2"},
+		"whole":            {`"HERE/v1/items?page=2"`, "", "end", "/v1/items?page=2"},
+		"with a fragment":  {`"HERE/v1/items?page=2#more"`, "", "end", "/v1/items?page=2"},
+		"href":             {`{"href":"?page=2"}`, "", "end", "/v1/items?page=2"},
+		"url":              {`{"url":"?page=2"}`, "", "end", "/v1/items?page=2"},
+		"escapes stay":     {`"?page=2&a=%2B&b=%C3%A9&c=x%20y"`, "", "end", "/v1/items?page=2&a=%2B&b=%C3%A9&c=x%20y"},
+		"header":           {"", `<HERE/v1/items?page=2>; rel="next", <HERE/v1/items?page=9>; rel="last"`, "end", "/v1/items?page=2"},
+		"relative header":  {"", `</v1/items?page=9>; rel="last", <?page=2>; rel=next`, "end", "/v1/items?page=2"},
+		"header, commas":   {"", `<?page=2&ids=1,2;3>; title="a, <b>"; rel="prev next"`, "end", "/v1/items?page=2&ids=1,2;3"},
+		"header, no next":  {"", `<?page=2>; rel="last"`, "end", ""},
+		"another port":     {`"http://` + other + `/v1/items?page=2"`, "", "cross_origin", ""},
+		"another name":     {strings.Replace(`"HERE/v1/items?page=2"`, "HERE", "http://localhost:"+strings.TrimPrefix(other, "127.0.0.1:"), 1), "", "cross_origin", ""},
+		"https":            {`"https://HOST/v1/items?page=2"`, "", "cross_origin", ""},
+		"port 80":          {`"http://127.0.0.1/v1/items?page=2"`, "", "cross_origin", ""},
+		"header, foreign":  {"", `<http://` + other + `/v1/items?page=2>; rel="next"`, "cross_origin", ""},
+		"without scheme 2": {`"//` + other + `/v1/items?page=2"`, "", "cross_origin", ""},
+		"user information": {`"http://HOST@` + other + `/v1/items?page=2"`, "", "bad_next", ""},
+		"user, same host":  {`"http://ada:pw@HOST/v1/items?page=2"`, "", "bad_next", ""},
+		"another scheme":   {`"file:///etc/passwd"`, "", "", ""},
+		"a script":         {`"javascript:alert(1)"`, "", "", ""},
+		"backslash":        {`"\\\\` + other + `/v1/items?page=2"`, "", "", ""},
+		"a list":           {`["?page=2"]`, "", "bad_next", ""},
+	} {
+		list := &chain{next: c.next, header: c.header}
+		s := newSite(t, list)
+		recipe := byBody
+		if c.header != "" {
+			recipe = byHeader
+		}
+		d.save("links", `{"method":"GET","url":"`+s.URL+`/v1/items"}`, recipe)
+		r := d.must("links", 0)
+		want, items := []string{"/v1/items"}, []string{"1"}
+		if c.second != "" {
+			want, items = append(want, c.second), append(items, "2")
+		}
+		if diff := cmp.Diff(want, list.take()); diff != "" {
+			t.Errorf("%s: requests (-want +got):\n%s", name, diff)
+		}
+		if diff := cmp.Diff(items, firsts(t, r)); diff != "" {
+			t.Errorf("%s: items (-want +got):\n%s", name, diff)
+		}
+		bad := r.Paging.Stopped == "bad_next" || r.Paging.Stopped == "cross_origin"
+		if c.stopped != "" && r.Paging.Stopped != c.stopped || c.stopped == "" && !bad || r.Paging.More != bad {
+			t.Errorf("%s: %+v", name, r.Paging)
+		}
+		if bad && len(r.Warnings) == 0 {
+			t.Errorf("%s: nobody is told why", name)
+		}
+	}
+	if seen := foreign.seen(); len(seen) > 0 {
+		t.Errorf("the other place was asked: %q", seen)
+	}
+}
+
+// The one exception to the same origin: http on the standard port, where the
+// API is https on the standard port, is read as https; nothing is ever sent in
+// plain text. The names here lead to one server on loopback.
+func TestNextLinksOfHTTPS(t *testing.T) {
+	t.Parallel()
+	list := &chain{}
+	s := httptest.NewTLSServer(list)
+	t.Cleanup(s.Close)
+	roots := x509.NewCertPool()
+	roots.AddCert(s.Certificate())
+	var mu sync.Mutex
+	var dialled []string
+	home := filepath.Join(t.TempDir(), "home")
+	cfg, _, err := config.LoadDaemon(func(name string) (string, bool) {
+		v, ok := map[string]string{"HB_WRAP_HOME": home, "HB_WRAP_ADDR": "127.0.0.1:0"}[name]
+		return v, ok
+	}, runtime.GOOS)
+	if err != nil {
+		t.Fatal(err)
+	}
+	public := map[string]netip.Addr{"example.com": netip.MustParseAddr("198.105.244.1"), "evil.example": netip.MustParseAddr("198.105.244.2")}
+	in, err := daemon.Start(t.Context(), daemon.Options{Config: cfg, Version: "1", Log: slog.New(slog.DiscardHandler), Outbound: outbound.Options{
+		TLS: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
+		Lookup: func(_ context.Context, host string) ([]netip.Addr, error) {
+			if a, ok := public[host]; ok {
+				return []netip.Addr{a}, nil
+			}
+			return nil, &net.DNSError{Err: "no such host", Name: host, IsNotFound: true}
+		},
+		DialAddr: func(ctx context.Context, addr netip.AddrPort) (net.Conn, error) {
+			mu.Lock()
+			dialled = append(dialled, addr.String())
+			mu.Unlock()
+			if addr.String() != "198.105.244.1:443" {
+				return nil, errors.New("nothing is there")
+			}
+			return (&net.Dialer{}).DialContext(ctx, "tcp", s.Listener.Addr().String())
+		},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = in.Stop(context.Background()) })
+	u := &url.URL{Scheme: "http", Host: in.Addr()}
+	c := client.New(client.Options{URL: u, TokenFiles: []string{cfg.TokenPath}, Started: time.Unix(0, 0)})
+	t.Cleanup(c.Close)
+	d := &desk{t, home, &process{client: c}}
+	d.save("links", `{"method":"GET","url":"https://example.com/v1/items"}`, byBody)
+	for next, stopped := range map[string]string{
+		"http://example.com/v1/items?page=2":              "end",
+		"http://example.com:80/v1/items?page=2":           "end",
+		"HTTP://EXAMPLE.COM/v1/items?page=2":              "end",
+		"https://example.com:443/v1/items?page=2":         "end",
+		"https://Example.com./v1/items?page=2":            "end",
+		"http://example.com:8080/v1/items?page=2":         "cross_origin",
+		"http://example.com:443/v1/items?page=2":          "cross_origin",
+		"https://example.com:8443/v1/items?page=2":        "cross_origin",
+		"https://evil.example/v1/items?page=2":            "cross_origin",
+		"http://evil.example/v1/items?page=2":             "cross_origin",
+		"https://example.com.evil.example/v1/items?page=": "cross_origin",
+		"https://example.com@evil.example/v1/items":       "bad_next",
+	} {
+		list.mu.Lock()
+		list.next, list.uris = strconv.Quote(next), nil
+		list.mu.Unlock()
+		r, err := d.run("links", 0)
+		if err != nil {
+			t.Errorf("%s: %v", next, err)
+			continue
+		}
+		want := []string{"/v1/items"}
+		if stopped == "end" {
+			want = append(want, "/v1/items?page=2")
+		}
+		if diff := cmp.Diff(want, list.take()); diff != "" || r.Paging.Stopped != stopped {
+			t.Errorf("%s: %+v, requests (-want +got):\n%s", next, r.Paging, diff)
+		}
+	}
+	for _, addr := range dialled {
+		if addr != "198.105.244.1:443" {
+			t.Errorf("%s was dialled", addr)
+		}
+	}
+}
+
+// P-05: an API that says the same for ever is asked twice, not 25 times.
+func TestEndlessLists(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	const head = `{"schemaVersion":1,"select":"$.items","fields":{"ID":"id"},"pagination":{"maxPages":25,`
+	for name, c := range map[string]struct {
+		recipe, next string
+		pages, items int
+		stopped      string
+	}{
+		"cursor":           {head + `"type":"cursor","next":"next","cursorParam":"cursor"}}`, `"X"`, 2, 2, "loop"},
+		"cursor, number":   {head + `"type":"cursor","next":"next","cursorParam":"cursor"}}`, `9007199254740993`, 2, 2, "loop"},
+		"cursor, object":   {head + `"type":"cursor","next":"next","cursorParam":"*"}}`, `{"a":"1","b":"2"}`, 2, 2, "loop"},
+		"cursor in header": {head + `"type":"cursor","next":"next","cursorParam":"X-Cursor","in":"header"}}`, `"X"`, 2, 2, "loop"},
+		"link":             {head + `"type":"link","nextUrl":"next"}}`, `"?page=7"`, 2, 2, "loop"},
+		"link to itself":   {head + `"type":"link","nextUrl":"next"}}`, `"/list"`, 1, 1, "loop"},
+		"offset ignored":   {head + `"type":"offset","offsetParam":"skip","limitParam":"limit","pageSize":1}}`, `"X"`, 2, 1, "loop"},
+		"page ignored":     {head + `"type":"offset","offsetParam":"page","step":"page","start":1,"pageSize":1}}`, `"X"`, 2, 1, "loop"},
+	} {
+		s := newSite(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			fmt.Fprintf(w, `{"items":[{"id":7}],"next":%s}`, c.next)
+		}))
+		d.save("endless", `{"method":"GET","url":"`+s.URL+`/list"}`, c.recipe)
+		r := d.must("endless", 0)
+		if n := len(s.seen()); n != c.pages || r.Paging.Stopped != c.stopped || len(firsts(t, r)) != c.items || r.Paging.Cap != 25 {
+			t.Errorf("%s: %d requests %q, %d items, %+v", name, n, s.seen(), len(firsts(t, r)), r.Paging)
 		}
 	}
 }
