@@ -78,3 +78,34 @@ func walked(t *testing.T, name string) string {
 	}
 	return ""
 }
+
+// TestDocsFormatTable: the table of the format's page has the select and the
+// pagination of the recipes of this one, letter for letter but for white space,
+// and leads to their places.
+func TestDocsFormatTable(t *testing.T) {
+	format, err := os.ReadFile("../../docs/recipe-format.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(docsPage)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := regexp.MustCompile("(?m)^\\| \\[(.+)\\]\\(paging\\.md#([a-z0-9-]+)\\) \\| `(.+)` \\| `(.+)` \\|$").FindAllStringSubmatch(string(format), -1)
+	places := regexp.MustCompile(`(?m)^\| (.+) \| .+ \| \[(\w+)\]\(#([a-z0-9-]+)\) \|$`).FindAllStringSubmatch(string(data), -1)
+	if len(rows) != 18 || len(places) != 18 {
+		t.Fatalf("%d rows for %d recipes", len(rows), len(places))
+	}
+	for i, row := range rows {
+		api, name, anchor := places[i][1], places[i][2], places[i][3]
+		if row[1] != api || row[2] != anchor {
+			t.Errorf("row %d is %s at #%s, want %s at #%s", i+1, row[1], row[2], api, anchor)
+		}
+		recipe := strings.Join(strings.Fields(walked(t, name)), " ")
+		for _, part := range []string{`"select": ` + row[3] + ",", `"pagination": ` + row[4] + " }"} {
+			if !strings.Contains(recipe, part) {
+				t.Errorf("%s: the recipe does not have %s", api, part)
+			}
+		}
+	}
+}
