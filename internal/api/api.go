@@ -24,6 +24,8 @@ const (
 const (
 	MaxBody     = 8 << 20 // bytes of a request body: a 5 MB sample and its escapes
 	MaxPagesCap = 25      // hard maximum of max_pages
+	MaxItemsCap = 1000    // hard maximum of max_items, and of a recipe's limits.maxItems
+	MaxNames    = 50      // names in fields: as many as a recipe can have
 )
 
 // Formats of a result.
@@ -106,6 +108,8 @@ type RunRequest struct {
 	Args     json.RawMessage `json:"args,omitempty"`      // an object; absent or null reads as {}
 	Format   string          `json:"format,omitempty"`    // empty: everything
 	MaxPages *int            `json:"max_pages,omitempty"` // 1 to MaxPagesCap; maxPages is accepted too
+	MaxItems *int            `json:"max_items,omitempty"` // 1 to MaxItemsCap, lowers the recipe's; maxItems is accepted too
+	Fields   []string        `json:"fields,omitempty"`    // only these labels or record keys, at most MaxNames; empty: all
 }
 
 // TestRequest is the body of POST /wrap/test: a dry run by default, a rendered
@@ -118,6 +122,8 @@ type TestRequest struct {
 	DryRun   *bool           `json:"dryRun,omitempty"` // nil: true
 	Format   string          `json:"format,omitempty"`
 	MaxPages *int            `json:"maxPages,omitempty"` // max_pages is accepted too
+	MaxItems *int            `json:"maxItems,omitempty"` // as of a run; max_items is accepted too
+	Fields   []string        `json:"fields,omitempty"`   // as of a run
 }
 
 // DeriveRequest is the body of POST /wrap/derive.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"mime"
 	"net/http"
@@ -262,6 +263,42 @@ func (b *body) object(name string) json.RawMessage {
 		return nil
 	}
 	return v
+}
+
+// texts is a member that must be an array of at most most strings; an empty
+// one counts as absent.
+func (b *body) texts(name string, most int) []string {
+	v := b.raw(name)
+	if v == nil || b.err != nil {
+		return nil
+	}
+	if v[0] != '[' {
+		b.fail(member(name), "must be an array of strings; it is "+kindOf(v))
+		return nil
+	}
+	var elements []json.RawMessage
+	if err := json.Unmarshal(v, &elements); err != nil { // parseBody has read it already
+		b.fail(member(name), "is not a readable array")
+		return nil
+	}
+	if len(elements) > most {
+		b.fail(member(name), fmt.Sprintf("has %d elements, at most %d", len(elements), most))
+		return nil
+	}
+	var out []string
+	for i, e := range elements {
+		if e[0] != '"' {
+			b.fail(fmt.Sprintf("%s[%d]", member(name), i), "must be a string; it is "+kindOf(e))
+			return nil
+		}
+		s, err := jsontext.AppendUnquote(nil, []byte(e))
+		if err != nil {
+			b.fail(fmt.Sprintf("%s[%d]", member(name), i), "is not a readable string")
+			return nil
+		}
+		out = append(out, string(s))
+	}
+	return out
 }
 
 // format is one of the three formats, or empty when it is absent.

@@ -152,7 +152,7 @@ func (h *handler) secrets(_ http.ResponseWriter, r *http.Request) (any, error) {
 }
 
 func (h *handler) run(w http.ResponseWriter, r *http.Request) (any, error) {
-	b, err := readBody(w, r, "id", "args", "format", "max_pages", "maxPages")
+	b, err := readBody(w, r, "id", "args", "format", "max_pages", "maxPages", "max_items", "maxItems", "fields")
 	if err != nil {
 		return nil, err
 	}
@@ -161,6 +161,8 @@ func (h *handler) run(w http.ResponseWriter, r *http.Request) (any, error) {
 		Args:     b.object("args"),
 		Format:   b.format(),
 		MaxPages: b.whole("max_pages", "maxPages", api.MaxPagesCap, "MAX_PAGES_INVALID"),
+		MaxItems: b.whole("max_items", "maxItems", api.MaxItemsCap, "MAX_ITEMS_INVALID"),
+		Fields:   b.texts("fields", api.MaxNames),
 	}
 	if b.err != nil {
 		return nil, b.err
@@ -169,7 +171,7 @@ func (h *handler) run(w http.ResponseWriter, r *http.Request) (any, error) {
 }
 
 func (h *handler) test(w http.ResponseWriter, r *http.Request) (any, error) {
-	b, err := readBody(w, r, "id", "wrapper", "args", "sample", "dryRun", "format", "maxPages", "max_pages")
+	b, err := readBody(w, r, "id", "wrapper", "args", "sample", "dryRun", "format", "maxPages", "max_pages", "maxItems", "max_items", "fields")
 	if err != nil {
 		return nil, err
 	}
@@ -181,6 +183,8 @@ func (h *handler) test(w http.ResponseWriter, r *http.Request) (any, error) {
 		DryRun:   b.flag("dryRun"),
 		Format:   b.format(),
 		MaxPages: b.whole("maxPages", "max_pages", api.MaxPagesCap, "MAX_PAGES_INVALID"),
+		MaxItems: b.whole("maxItems", "max_items", api.MaxItemsCap, "MAX_ITEMS_INVALID"),
+		Fields:   b.texts("fields", api.MaxNames),
 	}
 	switch {
 	case q.ID == "" && q.Wrapper == nil:

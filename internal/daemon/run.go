@@ -20,7 +20,11 @@ func (d *Daemon) Run(ctx context.Context, r *api.RunRequest) (*api.RunResult, er
 	if err != nil {
 		return nil, err
 	}
-	return d.live(ctx, w, r.Args, r.MaxPages, r.Format, "run")
+	rec, err := narrowed(w, r.Fields, r.MaxItems)
+	if err != nil {
+		return nil, err
+	}
+	return d.liveAs(ctx, w, rec, r.Args, r.MaxPages, r.Format, "run")
 }
 
 // Test is a dry run, a rendered sample, or a live call of a document that need
@@ -30,8 +34,17 @@ func (d *Daemon) Test(ctx context.Context, r *api.TestRequest) (*api.TestResult,
 	if err != nil {
 		return nil, err
 	}
+	rec, err := narrowed(w, r.Fields, r.MaxItems)
+	if err != nil {
+		return nil, err
+	}
 	switch {
 	case len(r.Sample) > 0:
+		if rec != nil {
+			shown := *w
+			shown.Response = rec
+			w = &shown
+		}
 		res, err := d.sample(w, r)
 		if err != nil {
 			return nil, err
@@ -50,7 +63,7 @@ func (d *Daemon) Test(ctx context.Context, r *api.TestRequest) (*api.TestResult,
 	if r.ID != "" { // a live test of a saved wrapper is a run
 		kind = "run"
 	}
-	res, err := d.live(ctx, w, r.Args, r.MaxPages, r.Format, kind)
+	res, err := d.liveAs(ctx, w, rec, r.Args, r.MaxPages, r.Format, kind)
 	if err != nil {
 		return nil, err
 	}
@@ -72,12 +85,18 @@ func (d *Daemon) testSubject(r *api.TestRequest) (*wrapper.Wrapper, []api.Warnin
 }
 
 func (d *Daemon) live(ctx context.Context, w *wrapper.Wrapper, args []byte, maxPages *int, format, kind string) (*api.RunResult, error) {
+	return d.liveAs(ctx, w, nil, args, maxPages, format, kind)
+}
+
+// liveAs sends the request of w; rec, when it is not nil, is what to show of
+// the answer instead of what the wrapper's own recipe does.
+func (d *Daemon) liveAs(ctx context.Context, w *wrapper.Wrapper, rec *recipe.Recipe, args []byte, maxPages *int, format, kind string) (*api.RunResult, error) {
 	ctx, done, err := d.begin(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer done()
-	o := executor.Options{Args: args, Call: newCall(), Kind: kind}
+	o := executor.Options{Args: args, Call: newCall(), Kind: kind, Recipe: rec}
 	if maxPages != nil {
 		o.MaxPages = *maxPages
 	}

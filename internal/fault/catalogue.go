@@ -43,6 +43,8 @@ var catalogue = []Entry{
 	{"BRIDGE_BAD_ANSWER", groupBridge, 0, false, "What answers on the bridge's port could not prove that it is hbrestd, or did not answer as the bridge does.", "Another program holds the port: give hbrestd a free one with HB_WRAP_ADDR, and tell hb-rest with HB_WRAP_URL."},
 	{"RULE_NOT_FOUND", groupBridge, 404, false, "No allow rule names this host and port.", "Run `hbrestd allow list` to see the rules."},
 	{"ADDRESS_IN_USE", groupBridge, 0, false, "Another program listens where the bridge should.", "Stop that program, or choose another port with HB_WRAP_ADDR and tell hb-rest with HB_WRAP_URL."},
+	{"SERVICE_FAILED", groupBridge, 0, false, "The service manager (systemd, launchd, the task scheduler) refused, or the daemon did not start (commands only).", "`hbrestd service status` shows its state, `hbrestd service logs` what it said."},
+	{"SERVICE_NOT_INSTALLED", groupBridge, 0, false, "hbrestd is not a service of this user (commands only).", "Install it with `hbrestd service install`, or start it here with `hbrestd run`."},
 
 	{"WRAPPER_NOT_FOUND", groupDocument, 404, false, "No wrapper has this id; near ids are named.", "wrap_list or `hbrestd wrapper list` shows the saved ids."},
 	{"WRAPPER_EXISTS", groupDocument, 409, false, "Create with an id that is taken (ids are compared without case).", "Replace it with wrap_update or `hbrestd wrapper apply`, or choose another id."},

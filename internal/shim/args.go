@@ -142,6 +142,8 @@ func isCalledID(name string) bool {
 var otherSpelling = map[string]string{
 	"maxPages":  "max_pages",
 	"max_pages": "maxPages",
+	"maxItems":  "max_items",
+	"max_items": "maxItems",
 	"maxFields": "max_fields",
 	"dry_run":   "dryRun",
 }
@@ -166,6 +168,32 @@ func (a *arguments) required(name string) (string, error) {
 		err = badArgument(name, "%s needs %s", a.tool.name, name).With(fault.Hint("%s", a.tool.known()))
 	}
 	return s, err
+}
+
+// list returns the elements of an array of strings; nil when it is absent or
+// empty, which is how some models leave out an optional list.
+func (a *arguments) list(name string) ([]string, error) {
+	raw, ok := a.members[name]
+	if !ok {
+		return nil, nil
+	}
+	var elements []json.RawMessage
+	if raw[0] != '[' || json.Unmarshal(raw, &elements) != nil {
+		err := a.wrongType(name, "an array of strings")
+		if raw[0] == '"' {
+			err.With(fault.Hint(`Send %s as a JSON array: ["A","B"].`, name))
+		}
+		return nil, err
+	}
+	var out []string
+	for i, e := range elements {
+		var s string
+		if e[0] != '"' || json.Unmarshal(e, &s) != nil {
+			return nil, badArgument(name, "%s[%d] must be a string, not %s", name, i, kindOf(e)).With(fault.Hint("%s", a.tool.known()))
+		}
+		out = append(out, s)
+	}
+	return out, nil
 }
 
 // flag returns a boolean member; nil when it is absent.

@@ -37,6 +37,8 @@ func TestParseArguments(t *testing.T) {
 		{name: "other spelling", tool: "wrap_run", in: `{"maxPages":3}`, want: map[string]string{"max_pages": "3"}},
 		{name: "other spelling of test", tool: "wrap_test", in: `{"max_pages":3,"dry_run":false}`, want: map[string]string{"maxPages": "3", "dryRun": "false"}},
 		{name: "other spelling of derive", tool: "wrap_derive", in: `{"maxFields":3}`, want: map[string]string{"max_fields": "3"}},
+		{name: "other spelling of items", tool: "wrap_run", in: `{"maxItems":3}`, want: map[string]string{"max_items": "3"}},
+		{name: "other spelling of items of test", tool: "wrap_test", in: `{"max_items":3}`, want: map[string]string{"maxItems": "3"}},
 		{name: "both spellings", tool: "wrap_run", in: `{"maxPages":3,"max_pages":4}`, err: "are the same argument"},
 		{name: "other spelling of another tool", tool: "wrap_list", in: `{"maxPages":3}`, err: `wrap_list has no argument "maxPages"`, hint: "Arguments of wrap_list: query, limit."},
 		{name: "array", tool: "wrap_get", in: `["a"]`, err: "must be an object, not an array", hint: "id (required)"},
@@ -44,7 +46,7 @@ func TestParseArguments(t *testing.T) {
 		{name: "unknown", tool: "wrap_get", in: `{"id":"a","z":1,"b":2}`, err: `wrap_get has no argument "b", "z"`, hint: "Arguments of wrap_get: id (required)."},
 		{name: "unknown and none known", tool: "wrap_reload", in: `{"x":1}`, err: `wrap_reload has no argument "x"`, hint: "wrap_reload takes no arguments."},
 		{name: "flat arguments of a wrapper", tool: "wrap_run", in: `{"id":"a","city":"Oslo"}`, err: `"city"`, hint: `{"id":"...","args":{"city":...}}`},
-		{name: "given twice", tool: "wrap_run", in: `{"id":"a","args":{},"id":"b"}`, err: "id is given twice to wrap_run", hint: "Send each argument once. Arguments of wrap_run: id (required), args, format, max_pages."},
+		{name: "given twice", tool: "wrap_run", in: `{"id":"a","args":{},"id":"b"}`, err: "id is given twice to wrap_run", hint: "Send each argument once. Arguments of wrap_run: id (required), args, format, fields, max_items, max_pages."},
 		{name: "given twice, the same", tool: "wrap_run", in: `{"id":"a","id":"a"}`, err: "id is given twice"},
 		{name: "given twice, spelled otherwise", tool: "wrap_run", in: `{"id":"a","\u0069d":"a"}`, err: "id is given twice"},
 		{name: "given twice, unknown", tool: "wrap_reload", in: `{"x":null,"x":1}`, err: "x is given twice to wrap_reload"},
@@ -52,7 +54,7 @@ func TestParseArguments(t *testing.T) {
 		{name: "a document without wrapper", tool: "wrap_create", in: `{"id":"a","name":"A","request":{}}`, err: `wrap_create has no argument "id", "name", "request"`, hint: `Put the whole document inside wrapper: {"wrapper":{"schemaVersion":1,...}}.`},
 		{name: "an id and a name without wrapper", tool: "wrap_create", in: `{"id":"a","name":"A"}`, err: `wrap_create has no argument "id", "name"`, hint: `Put the whole document inside wrapper: {"wrapper":{"schemaVersion":1,...}}.`},
 		{name: "a document to test without wrapper", tool: "wrap_test", in: `{"id":"a","request":{}}`, err: `wrap_test has no argument "request"`, hint: `Put the whole document inside wrapper: {"wrapper":{"schemaVersion":1,...}}.`},
-		{name: "a name as the id", tool: "wrap_run", in: `{"name":"mirror","args":{}}`, err: "wrap_run needs id (not name)", hint: "id (required), args, format, max_pages. wrap_list shows the ids."},
+		{name: "a name as the id", tool: "wrap_run", in: `{"name":"mirror","args":{}}`, err: "wrap_run needs id (not name)", hint: "id (required), args, format, fields, max_items, max_pages. wrap_list shows the ids."},
 		{name: "a wrapper as the id", tool: "wrap_delete", in: `{"wrapper":"mirror"}`, err: "wrap_delete needs id (not wrapper)"},
 		{name: "a name beside the id", tool: "wrap_run", in: `{"id":"mirror","name":"x"}`, err: `wrap_run has no argument "name"`, hint: `"args":{"name":...}`},
 		{name: "long name is shortened", tool: "wrap_get", in: `{"` + strings.Repeat("x", 500) + `":1}`, err: "x…"},
@@ -102,6 +104,32 @@ func TestWhole(t *testing.T) {
 	}
 }
 
+func TestStrings(t *testing.T) {
+	of := func(raw string) *arguments {
+		return &arguments{tool: tool(t, "wrap_run"), members: map[string]json.RawMessage{"fields": json.RawMessage(raw)}}
+	}
+	for in, want := range map[string][]string{`[]`: nil, `["a"]`: {"a"}, ` ["a b","\u00e9",""]`: {"a b", "é", ""}} {
+		if got, err := of(strings.TrimSpace(in)).list("fields"); err != nil || cmp.Diff(want, got) != "" {
+			t.Errorf("%s: %q %v", in, got, err)
+		}
+	}
+	for in, want := range map[string]string{
+		`"a"`:       `BAD_REQUEST: fields must be an array of strings, not a string | Send fields as a JSON array: ["A","B"].`,
+		`"[\"a\"]"`: `BAD_REQUEST: fields must be an array of strings, not a string | Send fields as a JSON array: ["A","B"].`,
+		`{"a":1}`:   `BAD_REQUEST: fields must be an array of strings, not an object | Arguments of wrap_run: id (required), args, format, fields, max_items, max_pages.`,
+		`["a",7]`:   `BAD_REQUEST: fields[1] must be a string, not 7 | Arguments of wrap_run: id (required), args, format, fields, max_items, max_pages.`,
+		`[null]`:    `BAD_REQUEST: fields[0] must be a string, not null | Arguments of wrap_run: id (required), args, format, fields, max_items, max_pages.`,
+	} {
+		_, err := of(in).list("fields")
+		if err == nil || err.Error()+" | "+fault.From(err).Hint != want {
+			t.Errorf("%s: %v", in, err)
+		}
+	}
+	if got, err := (&arguments{tool: tool(t, "wrap_run")}).list("fields"); got != nil || err != nil {
+		t.Errorf("absent: %q %v", got, err)
+	}
+}
+
 func TestTypes(t *testing.T) {
 	a, err := parseArguments(tool(t, "wrap_test"), json.RawMessage(`{"id":7,"wrapper":"{}","args":[1],"dryRun":"yes","sample":""}`))
 	if err != nil {
@@ -119,7 +147,7 @@ func TestTypes(t *testing.T) {
 	say(err)
 	_, err = a.flag("dryRun")
 	say(err)
-	known := "Arguments of wrap_test: id, wrapper, args, sample, dryRun, format, maxPages."
+	known := "Arguments of wrap_test: id, wrapper, args, sample, dryRun, format, fields, maxItems, maxPages."
 	want := []string{
 		"BAD_REQUEST: id must be a string, not 7 | " + known,
 		"BAD_REQUEST: wrapper must be an object, not a string | Send wrapper as a JSON object, not as a string that holds one.",

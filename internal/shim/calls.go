@@ -124,11 +124,17 @@ func (s *Server) run(ctx context.Context, a *arguments) (*answer, error) {
 	if req.MaxPages, err = a.whole("max_pages"); err != nil {
 		return nil, err
 	}
+	if req.MaxItems, err = a.whole("max_items"); err != nil {
+		return nil, err
+	}
+	if req.Fields, err = a.list("fields"); err != nil {
+		return nil, err
+	}
 	r, err := s.client.Run(ctx, req)
 	if err != nil {
 		return nil, err
 	}
-	return presentRun(r, req.Format), nil
+	return presentRun(r, req.Format, ask{maxItems: req.MaxItems}), nil
 }
 
 func (s *Server) test(ctx context.Context, a *arguments) (*answer, error) {
@@ -152,6 +158,12 @@ func (s *Server) test(ctx context.Context, a *arguments) (*answer, error) {
 	if req.MaxPages, err = a.whole("maxPages"); err != nil {
 		return nil, err
 	}
+	if req.MaxItems, err = a.whole("maxItems"); err != nil {
+		return nil, err
+	}
+	if req.Fields, err = a.list("fields"); err != nil {
+		return nil, err
+	}
 	r, err := s.client.Test(ctx, req)
 	switch {
 	case err != nil:
@@ -159,7 +171,7 @@ func (s *Server) test(ctx context.Context, a *arguments) (*answer, error) {
 	case r.Plan != nil:
 		return textAnswer(presentPlan(r.Plan, req.Wrapper != nil)), nil
 	}
-	return presentRun(r.Run, req.Format), nil
+	return presentRun(r.Run, req.Format, ask{maxItems: req.MaxItems}), nil
 }
 
 func (s *Server) reload(ctx context.Context, _ *arguments) (*answer, error) {

@@ -238,6 +238,6 @@ func (s *Server) generatedHandler(t *generatedTool) mcp.ToolHandler {
 		if err != nil {
 			return nil, err
 		}
-		return presentRun(r, api.FormatMarkdown), nil
+		return presentRun(r, api.FormatMarkdown, ask{generated: true}), nil
 	})
 }

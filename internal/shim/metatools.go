@@ -71,6 +71,8 @@ const wrapperProperty = `"wrapper":{"type":"object","description":"The whole doc
 // JSON inside a string keeps digits that JavaScript clients would round.
 const sampleProperty = `"sample":{"type":"string","description":"A JSON response of the API, as text"}`
 
+const fieldsProperty = `"fields":{"type":"array","items":{"type":"string"},"description":"Show only these labels or record keys"}`
+
 // exampleWrapper is part of wrap_create's description. The end-to-end tests
 // save it, so it can not go stale.
 const exampleWrapper = `{"schemaVersion":1,"id":"shop.search","name":"Product search",` +
@@ -148,8 +150,9 @@ func metaTools() []*metaTool {
 			schema: `{"type":"object","properties":{"id":{"type":"string"},` +
 				`"args":{"type":"object","description":"Arguments by the wrapper's inputSchema"},` +
 				`"format":{"type":"string","enum":["markdown","json","both"],"default":"markdown"},` +
+				fieldsProperty + `,"max_items":{"type":"integer","minimum":1,"maximum":1000},` +
 				`"max_pages":{"type":"integer","minimum":1,"maximum":25,"description":"Pages to follow, default 10"}},"required":["id"],"additionalProperties":false}`,
-			args: []string{"id", "args", "format", "max_pages"}, required: 1, hints: hints(false, true, false, true), call: (*Server).run,
+			args: []string{"id", "args", "format", "fields", "max_items", "max_pages"}, required: 1, hints: hints(false, true, false, true), call: (*Server).run,
 		},
 		{
 			name: "wrap_test", title: "Try a wrapper",
@@ -159,8 +162,9 @@ func metaTools() []*metaTool {
 				`"args":{"type":"object"},` + sampleProperty +
 				`,"dryRun":{"type":"boolean","default":true},` +
 				`"format":{"type":"string","enum":["markdown","json","both"],"default":"markdown"},` +
+				fieldsProperty + `,"maxItems":{"type":"integer","minimum":1,"maximum":1000},` +
 				`"maxPages":{"type":"integer","minimum":1,"maximum":25}},"additionalProperties":false}`,
-			args:  []string{"id", "wrapper", "args", "sample", "dryRun", "format", "maxPages"},
+			args:  []string{"id", "wrapper", "args", "sample", "dryRun", "format", "fields", "maxItems", "maxPages"},
 			hints: hints(false, true, false, true), call: (*Server).test,
 		},
 		{

@@ -149,8 +149,8 @@ func retryable(yes bool, after time.Duration) string {
 
 // presentRun makes the answer of a run, or of a rendered sample, in one of the
 // three formats.
-func presentRun(r *api.RunResult, format string) *answer {
-	notes := footer(r)
+func presentRun(r *api.RunResult, format string, k ask) *answer {
+	notes := footer(r, k)
 	records, dropped := capRecords(r.Records)
 	if dropped != "" {
 		notes = append(notes, dropped)

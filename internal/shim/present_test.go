@@ -86,6 +86,7 @@ func TestFooter(t *testing.T) {
 	tests := map[string]struct {
 		r    api.RunResult
 		want []string
+		k    ask
 	}{
 		"complete": {r: api.RunResult{Meta: meta{Mode: "table", Selected: 3, Rendered: 3}}},
 		"redirected": {
@@ -102,11 +103,11 @@ func TestFooter(t *testing.T) {
 		},
 		"character limit": {
 			r:    api.RunResult{Meta: meta{Mode: "table", Selected: 40, Rendered: 40, Shown: ptr(12), Truncated: true, Reason: "chars"}},
-			want: []string{"showing 12 of 40 (limits.maxChars of the recipe; format json has the rest)"},
+			want: []string{"showing 12 of 40 (limits.maxChars of the recipe: fewer fields or format json get more)"},
 		},
 		"byte limit": {
 			r:    api.RunResult{Meta: meta{Mode: "table", Selected: 40, Rendered: 30, Truncated: true, Reason: "bytes"}},
-			want: []string{"showing 30 of 40 (size limit; ask for fewer fields or items)"},
+			want: []string{"showing 30 of 40 (limit of bytes: fewer fields get more)"},
 		},
 		"first of several": {
 			r:    api.RunResult{Meta: meta{Mode: "document", Selected: 3, Rendered: 1, Truncated: true}},
@@ -143,6 +144,69 @@ func TestFooter(t *testing.T) {
 			r:    api.RunResult{Meta: meta{Mode: "table", Selected: 5, Rendered: 5}, Paging: &paging{Pages: 1, Cap: 10, More: true, Stopped: "deadline"}},
 			want: []string{"pages 1/10 (+more): stopped at the call's time limit"},
 		},
+		"deadline, as the daemon says it": {
+			r: api.RunResult{Meta: meta{Mode: "table", Selected: 5, Rendered: 5, Truncated: true}, Paging: &paging{
+				Pages: 1, Cap: 10, Items: 5, More: true, Stopped: "deadline", Error: &api.Short{Code: "CALL_DEADLINE", Retryable: true, Message: "the call took longer than 50 s"},
+			}},
+			want: []string{"pages 1/10 (+more): stopped at the call's time limit", "showing 5 of 5+"},
+		},
+		"policy": {
+			r: api.RunResult{Meta: meta{Mode: "table", Selected: 5, Rendered: 5, Truncated: true}, Paging: &paging{
+				Pages: 1, Cap: 10, Items: 5, More: true, Stopped: "policy", Error: &api.Short{Code: "POLICY_SCHEME", Message: "plain http is off"},
+			}},
+			want: []string{"pages 1/10 (+more): page 2 failed: POLICY_SCHEME: plain http is off", "showing 5 of 5+"},
+		},
+		"loop": {
+			r: api.RunResult{
+				Meta: meta{Mode: "table", Selected: 20, Rendered: 20}, Paging: &paging{Pages: 2, Cap: 10, Items: 20, Stopped: "loop"},
+				Warnings: []api.Warning{{Field: "response.pagination", Code: "PAGING_NEXT", Message: `two pages in a row are the same: does the API know "skip"?`}},
+			},
+			want: []string{
+				"pages 2/10: stopped because the API repeated a page; this may not be all",
+				`warning: response.pagination: two pages in a row are the same: does the API know "skip"?`,
+			},
+		},
+		"max_items": {
+			r:    api.RunResult{Meta: meta{Mode: "table", Selected: 137, Rendered: 5, Truncated: true, Reason: "items"}},
+			k:    ask{maxItems: ptr(5)},
+			want: []string{"showing 5 of 137 (max_items)"},
+		},
+		"max_items over the recipe's": {
+			r:    api.RunResult{Meta: meta{Mode: "table", Selected: 137, Rendered: 50, Truncated: true, Reason: "items"}},
+			k:    ask{maxItems: ptr(51)},
+			want: []string{"showing 50 of 137 (limits.maxItems of the recipe)"},
+		},
+		"max_items at the end of a page": {
+			r:    api.RunResult{Meta: meta{Mode: "table", Selected: 10, Rendered: 10}, Paging: &paging{Pages: 1, Cap: 10, Items: 10, More: true, Stopped: "item_cap"}},
+			k:    ask{maxItems: ptr(10)},
+			want: []string{"pages 1/10 (+more): stopped at max_items"},
+		},
+		"the recipe's items at the end of a page": {
+			r:    api.RunResult{Meta: meta{Mode: "table", Selected: 50, Rendered: 50}, Paging: &paging{Pages: 5, Cap: 10, Items: 50, More: true, Stopped: "item_cap"}},
+			want: []string{"pages 5/10 (+more): stopped at limits.maxItems of the recipe"},
+		},
+		"items inside a page are said once": {
+			r:    api.RunResult{Meta: meta{Mode: "table", Selected: 60, Rendered: 50, Truncated: true, Reason: "items"}, Paging: &paging{Pages: 3, Cap: 10, Items: 60, More: true, Stopped: "item_cap"}},
+			want: []string{"pages 3/10 (+more)", "showing 50 of 60+ (limits.maxItems of the recipe)"},
+		},
+		"more pages would not help a text that is cut": {
+			r:    api.RunResult{Meta: meta{Mode: "table", Selected: 40, Rendered: 40, Shown: ptr(12), Truncated: true, Reason: "chars"}, Paging: &paging{Pages: 2, Cap: 2, Items: 40, More: true, Stopped: "page_cap"}},
+			want: []string{"pages 2/2 (+more)", "showing 12 of 40+ (limits.maxChars of the recipe: fewer fields or format json get more)"},
+		},
+		"one long document": {
+			r:    api.RunResult{Meta: meta{Mode: "document", Selected: 1, Rendered: 1, Truncated: true, Reason: "chars"}},
+			want: []string{"cut by limits.maxChars of the recipe: fewer fields or format json get more"},
+		},
+		"a generated tool has none of these arguments": {
+			r:    api.RunResult{Meta: meta{Mode: "table", Selected: 40, Rendered: 40, Shown: ptr(12), Truncated: true, Reason: "chars"}},
+			k:    ask{generated: true},
+			want: []string{"showing 12 of 40 (limits.maxChars of the recipe: fewer fields of wrap_run or format json get more)"},
+		},
+		"pages of a generated tool": {
+			r:    api.RunResult{Meta: meta{Mode: "table", Selected: 30, Rendered: 30}, Paging: &paging{Pages: 3, Cap: 3, Items: 30, More: true, Stopped: "page_cap"}},
+			k:    ask{generated: true},
+			want: []string{"pages 3/3 (+more): raise max_pages of wrap_run, at most 25"},
+		},
 		"indexed":     {r: api.RunResult{Indexed: &api.Indexed{Documents: 4}}, want: []string{"indexed 4 docs"}},
 		"indexed one": {r: api.RunResult{Indexed: &api.Indexed{Documents: 1}}, want: []string{"indexed 1 doc"}},
 		"index failed": {
@@ -165,7 +229,7 @@ func TestFooter(t *testing.T) {
 		},
 	}
 	for name, tt := range tests {
-		if d := cmp.Diff(tt.want, footer(&tt.r)); d != "" {
+		if d := cmp.Diff(tt.want, footer(&tt.r, tt.k)); d != "" {
 			t.Errorf("%s: %s", name, d)
 		}
 	}
@@ -214,7 +278,7 @@ func TestPresentRun(t *testing.T) {
 		},
 	}
 	for name, tt := range tests {
-		texts, structured := blocks(presentRun(tt.r, tt.format))
+		texts, structured := blocks(presentRun(tt.r, tt.format, ask{}))
 		if d := cmp.Diff(tt.texts, texts); d != "" {
 			t.Errorf("%s: %s", name, d)
 		}

@@ -45,14 +45,14 @@ func TestTools(t *testing.T) {
 			"Replaced a.b (revision 9).\nNext: wrap_test {\"id\":\"a.b\",\"args\":{...}} shows the exact request, wrap_run sends it.",
 		},
 		{"wrap_delete", `{"id":"a.b"}`, "POST /wrap/wrappers", `{"ok":true,"id":"a.b","revision":10}`, `POST /wrap/wrappers {"action":"delete","id":"a.b"}`, "Deleted a.b (revision 10)."},
-		{"wrap_run", `{"id":"a.b","args":{"q":"x"},"format":"markdown","max_pages":25}`, "POST /wrap/run", ran, `POST /wrap/run {"id":"a.b","args":{"q":"x"},"format":"markdown","max_pages":25}`, "# A"},
+		{"wrap_run", `{"id":"a.b","args":{"q":"x"},"format":"markdown","max_pages":25,"max_items":3,"fields":["A","b"]}`, "POST /wrap/run", ran, `POST /wrap/run {"id":"a.b","args":{"q":"x"},"format":"markdown","max_pages":25,"max_items":3,"fields":["A","b"]}`, "# A"},
 		{
 			"wrap_test", `{"id":"a.b","args":{"q":"x"}}`, "POST /wrap/test", plan, `POST /wrap/test {"id":"a.b","args":{"q":"x"},"format":"markdown"}`,
 			"Dry run of a.b: nothing was sent.\n\nGET https://h.test/?q=x\n\nargs with defaults: {\"q\":\"x\"}\nmutating: no\nNext: wrap_run with the same id and args.",
 		},
 		{
-			"wrap_test", `{"wrapper":{"id":"a.b"},"sample":"{\"a\":1}","maxPages":2,"dryRun":false}`, "POST /wrap/test", ran,
-			`POST /wrap/test {"wrapper":{"id":"a.b"},"sample":"{\"a\":1}","dryRun":false,"format":"markdown","maxPages":2}`, "# A",
+			"wrap_test", `{"wrapper":{"id":"a.b"},"sample":"{\"a\":1}","maxPages":2,"maxItems":3,"fields":["A"],"dryRun":false}`, "POST /wrap/test", ran,
+			`POST /wrap/test {"wrapper":{"id":"a.b"},"sample":"{\"a\":1}","dryRun":false,"format":"markdown","maxPages":2,"maxItems":3,"fields":["A"]}`, "# A",
 		},
 		{"wrap_reload", `{}`, "GET /wrap/manifest", manifest, "GET /wrap/manifest", "Revision 7: 1 wrapper."},
 	}
