@@ -72,3 +72,50 @@ func TestEveryNamedCommandExists(t *testing.T) {
 		}
 	}
 }
+
+// The packages that fail for want of a credential ask for a person in words that
+// [personHint] knows, or in hints of the catalogue; a person is not asked to ask one.
+func TestHintsThatAskForAPerson(t *testing.T) {
+	others := map[string]bool{ // of a state, not of what to do
+		"it was changed since a person saved it": true,
+	}
+	found := 0
+	for _, dir := range []string{"secrets", "oauth", "executor", "outbound"} {
+		files, err := filepath.Glob(filepath.Join("..", dir, "*.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			if strings.HasSuffix(file, "_test.go") {
+				continue
+			}
+			f, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ast.Inspect(f, func(n ast.Node) bool {
+				lit, ok := n.(*ast.BasicLit)
+				if !ok || lit.Kind != token.STRING {
+					return true
+				}
+				text, err := strconv.Unquote(lit.Value)
+				if err != nil || !strings.Contains(text, "person") || others[text] {
+					return true
+				}
+				found++
+				for _, code := range fault.Codes() {
+					if e, _ := fault.Lookup(code); e.Hint == text {
+						return true // TestPersonHints has it
+					}
+				}
+				if said := personHint(fault.New("SECRET_LOCKED", "m").With(fault.Hint("%s", text))); strings.Contains(said, "person") {
+					t.Errorf("%s: %q stays %q", file, text, said)
+				}
+				return true
+			})
+		}
+	}
+	if found < 10 {
+		t.Errorf("only %d hints were found", found)
+	}
+}

@@ -99,16 +99,24 @@ func (a *app) report(ctx context.Context, cmd *cobra.Command, err error) int {
 // personHints stand in for hints of the catalogue that send an agent to its
 // tools; a person has commands.
 var personHints = map[fault.Code]string{
-	"WRAPPER_NOT_FOUND":      "`hbrestd wrapper list` shows the saved ids.",
-	"WRAPPER_EXISTS":         "`hbrestd wrapper apply` replaces it; or choose another id.",
-	"WRAPPER_UNREADABLE":     "Save it again with `hbrestd wrapper apply`, or remove it with `hbrestd wrapper rm`.",
-	"WRAPPER_INVALID":        "Fix the named fields; docs/wrapper-format.md describes each.",
-	"ARGS_INVALID":           "Fix the named arguments; `hbrestd wrapper show` prints the schema with the wrapper's document.",
-	"SECRET_NOT_FOUND":       "`hbrestd secret list` shows the names; `hbrestd secret set NAME --host HOST` stores one.",
-	"POLICY_PRIVATE_ADDRESS": "Use a public host, or allow this one with `hbrestd allow add`. Metadata addresses are never allowed.",
-	"POLICY_SCHEME":          "Use https, or allow plain http to a host of your own with `hbrestd allow add` and --http.",
-	"UPSTREAM_BAD_REQUEST":   "Compare the request that `hbrestd wrapper test` shows with the API's documentation.",
-	"UPSTREAM_CLIENT_ERROR":  "Compare the request that `hbrestd wrapper test` shows with the API's documentation.",
+	"WRAPPER_NOT_FOUND":       "`hbrestd wrapper list` shows the saved ids.",
+	"WRAPPER_EXISTS":          "`hbrestd wrapper apply` replaces it; or choose another id.",
+	"WRAPPER_UNREADABLE":      "Save it again with `hbrestd wrapper apply`, or remove it with `hbrestd wrapper rm`.",
+	"WRAPPER_INVALID":         "Fix the named fields; docs/wrapper-format.md describes each.",
+	"ARGS_INVALID":            "Fix the named arguments; `hbrestd wrapper show` prints the schema with the wrapper's document.",
+	"AUTH_REQUIRED":           "Store a credential with `hbrestd secret set NAME --host HOST`, and name it in the wrapper's request.auth.",
+	"SECRET_NOT_FOUND":        "`hbrestd secret list` shows the names; `hbrestd secret set NAME --host HOST` stores one.",
+	"SECRET_HOST_NOT_ALLOWED": "If that host may be sent it: `hbrestd secret bind NAME --host HOST`.",
+	"SECRET_LOCKED":           "`hbrestd secret list` says what is wrong with the keyring, and how to mend it.",
+	"SECRET_DAMAGED":          "Enter the value again with `hbrestd secret set NAME --host HOST`.",
+	"SECRET_INVALID":          "Correct what is named, and run the command again.",
+	"OAUTH_TOKEN_FAILED":      "Check client id, secret, scope and audience; `hbrestd secret show NAME` prints all but the secret.",
+	"OAUTH_TOKEN_UNREACHABLE": "Repeat it in a moment; if it lasts, check the token URL with `hbrestd secret show NAME`.",
+	"OAUTH_TOKEN_BAD_ANSWER":  "Check the token URL with `hbrestd secret show NAME`.",
+	"POLICY_PRIVATE_ADDRESS":  "Use a public host, or allow this one with `hbrestd allow add`. Metadata addresses are never allowed.",
+	"POLICY_SCHEME":           "Use https, or allow plain http to a host of your own with `hbrestd allow add` and --http.",
+	"UPSTREAM_BAD_REQUEST":    "Compare the request that `hbrestd wrapper test` shows with the API's documentation.",
+	"UPSTREAM_CLIENT_ERROR":   "Compare the request that `hbrestd wrapper test` shows with the API's documentation.",
 }
 
 // explain makes a fault of any error, and says how to exit. An error that is
@@ -123,11 +131,9 @@ func explain(cmd *cobra.Command, err error) (int, *fault.Error) {
 	if !errors.As(err, &e) {
 		e = &fault.Error{Code: "FAILED", Message: err.Error()}
 	}
-	if said, ok := personHints[e.Code]; ok {
-		if entry, known := fault.Lookup(e.Code); known && e.Hint == entry.Hint {
-			spoken := *e
-			spoken.Hint, e = said, &spoken
-		}
+	if hint := personHint(e); hint != e.Hint {
+		spoken := *e
+		spoken.Hint, e = hint, &spoken
 	}
 	exit := exitCode(e.Code)
 	var own coded
@@ -135,6 +141,27 @@ func explain(cmd *cobra.Command, err error) (int, *fault.Error) {
 		exit = own.exit
 	}
 	return exit, e
+}
+
+// personHint is a hint for the person who reads it. One that knows more than the
+// catalogue does, and asks an agent to ask a person, asks them itself.
+func personHint(e *fault.Error) string {
+	if said, ok := personHints[e.Code]; ok {
+		if entry, known := fault.Lookup(e.Code); known && e.Hint == entry.Hint {
+			return said
+		}
+	}
+	hint := e.Hint
+	for _, of := range []string{"Ask a person to ", "A person must "} {
+		for {
+			head, rest, found := strings.Cut(hint, of)
+			if !found {
+				break
+			}
+			hint = head + capital(rest)
+		}
+	}
+	return strings.ReplaceAll(hint, "ask a person to ", "")
 }
 
 func exitCode(c fault.Code) int {
@@ -149,6 +176,10 @@ func exitCode(c fault.Code) int {
 	switch {
 	case c == "BRIDGE_UNREACHABLE" || c == "TOKEN_FILE_MISSING" || c == "SHUTTING_DOWN":
 		return exitNotRunning
+	case c == "SECRET_INVALID":
+		return exitInvalid
+	case c == "SECRET_CHANGED":
+		return exitFailed
 	case c == "AUTH_REQUIRED" || has("SECRET_", "OAUTH_", "APPROVAL_"):
 		return exitCredential
 	case has("UPSTREAM_", "RESPONSE_", "POLICY_"):

@@ -61,7 +61,7 @@ func (o *secretOptions) bind(ctx context.Context, wish, word string, q *control.
 		return d.BindSecret(ctx, q)
 	}, nil)
 	if err != nil {
-		return err
+		return o.inFlags(err, &control.SecretPut{AllowedHosts: o.hosts}, nil)
 	}
 	return o.done(r, word)
 }
@@ -109,7 +109,7 @@ func (o *secretOptions) rotate(ctx context.Context) error {
 	if err := usable(st); err != nil {
 		return err
 	}
-	q := &control.SecretPut{Name: old.Name, Kind: old.Kind, Headers: old.Headers, AllowedHosts: old.AllowedHosts, OAuth: old.OAuth, Stdin: o.stdin}
+	q := &control.SecretPut{Name: old.Name, Kind: old.Kind, Headers: old.Headers, AllowedHosts: old.AllowedHosts, OAuth: old.OAuth, Stdin: o.stdin, Seen: old.Seal}
 	places := placesOf(q, old)
 	for i := range places {
 		places[i].keep = len(places) > 1 // of several, not each has to be new
@@ -127,7 +127,7 @@ func (o *secretOptions) rotate(ctx context.Context) error {
 		return d.PutSecret(ctx, q)
 	}, q)
 	if err != nil {
-		return err
+		return o.inFlags(err, q, places)
 	}
 	return o.done(r, "rotated")
 }

@@ -105,7 +105,7 @@ func (o *secretOptions) set(ctx context.Context) error {
 		return d.PutSecret(ctx, q)
 	}, q)
 	if err != nil {
-		return err
+		return o.inFlags(err, q, places)
 	}
 	if kept > 0 {
 		o.app.say("kept the saved %s", plainWord(kept, "value", "values"))
@@ -171,6 +171,9 @@ func (o *secretOptions) checkSet() error {
 // put is the request without its values: what is stored, changed by the flags.
 func (o *secretOptions) put(old *control.SecretInfo) (*control.SecretPut, error) {
 	q := &control.SecretPut{Name: o.name, Kind: "static", Create: old == nil, Stdin: o.stdin}
+	if old != nil {
+		q.Seen = old.Seal // it may be changed while the person types
+	}
 	if old != nil && old.Problem != "" { // nothing of it can be read
 		old = nil
 	}
@@ -333,6 +336,10 @@ func confirmation(r *control.SecretResult) string {
 
 // sentence makes one of the text of a message.
 func sentence(s string) string {
+	return capital(s) + "."
+}
+
+func capital(s string) string {
 	first, n := utf8.DecodeRuneInString(s)
-	return string(unicode.ToUpper(first)) + s[n:] + "."
+	return string(unicode.ToUpper(first)) + s[n:]
 }

@@ -460,7 +460,7 @@ func TestSecretFailures(t *testing.T) {
 		exit int
 		says string
 	}{
-		{fault.New("SECRET_INVALID", "value[0]: a value under 8 characters cannot be hidden").With(details), 4, "error: value[0]: a value under 8 characters cannot be hidden\n"},
+		{fault.New("SECRET_INVALID", "value[0]: a value under 8 characters cannot be hidden").With(details), 6, "error: value for Authorization: a value under 8 characters cannot be hidden\nhbrestd: hint: Correct what is named, and run the command again.\n"},
 		{fault.New("SECRET_LOCKED", "credentials cannot be used now"), 4, "credentials cannot be used now"},
 		{fault.New("POLICY_PRIVATE_ADDRESS", "the token URL is private").With(fault.Field("oauth.tokenUrl")), 7, "the token URL is private"},
 		{fault.New("STORE_FAILED", "disk full"), 1, "disk full"},
@@ -477,6 +477,77 @@ func TestSecretFailures(t *testing.T) {
 	if got.Exit != 3 {
 		t.Errorf("no daemon: %+v", got)
 	}
+}
+
+// A refusal names the flags and the prompts, not the members of the call.
+func TestRefusalsNameFlags(t *testing.T) {
+	refuse := func(field string) *fault.Error {
+		return fault.New("SECRET_INVALID", "%s: is wrong", field).With(fault.Details([]fault.Detail{{Field: field, Code: "PATTERN", Message: "is wrong"}}))
+	}
+	const two = "set shop --stdin --host a.example.com --host b.example.com"
+	const oauth = "set crm --stdin --scope s"
+	f := &fake{secrets: someSecrets()}
+	w := newWorld(t, f)
+	for _, tc := range []struct{ args, stdin, field, want string }{
+		{"set new --stdin --host h", "a-good-value\n", "value[0]", "value for Authorization"},
+		{"rotate orders-key --stdin", "a-good-value\n", "value[0]", "value for Authorization"},
+		{two, "a-value-1\na-value-2\n", "value[1]", "value for X-App-Key (line 2 of stdin)"},
+		{"rotate build --stdin", "ada\ncorrect-horse\n", "value[1]", "password (line 2 of stdin)"},
+		{"rotate crm --stdin", "a-good-value\n", "value[0]", "client secret"},
+		{two, "a-value-1\na-value-2\n", "value", "the value"},
+		{two, "a-value-1\na-value-2\n", "allowedHosts[1]", "--host b.example.com"},
+		{two, "a-value-1\na-value-2\n", "allowedHosts[7]", "--host"},
+		{two, "a-value-1\na-value-2\n", "allowedHosts", "--host"},
+		{two, "a-value-1\na-value-2\n", "headers[1]", "--header X-App-Key"},
+		{two, "a-value-1\na-value-2\n", "headers", "--header"},
+		{two, "a-value-1\na-value-2\n", "name", "NAME"},
+		{oauth, "", "oauth", "--oauth2"},
+		{oauth, "", "oauth.tokenUrl", "--token-url"},
+		{oauth, "", "oauth.clientId", "--client-id"},
+		{oauth, "", "oauth.scope", "--scope"},
+		{oauth, "", "oauth.audience", "--audience"},
+		{oauth, "", "oauth.authStyle", "--auth-style"},
+	} {
+		f.failPut, w.stdin = refuse(tc.field), tc.stdin
+		args := append([]string{"secret"}, strings.Fields(tc.args)...)
+		check(t, tc.args+" "+tc.field, w.hb(args...), said{6, "", piped + "hbrestd: error: " + tc.want + ": is wrong\nhbrestd: hint: Correct what is named, and run the command again.\n"})
+		if got := w.hb(append(args, "--json")...); strings.Contains(got.ErrOut, `"`+tc.field+`"`) || !strings.Contains(got.ErrOut, `"field": "`+tc.want+`"`) {
+			t.Errorf("--json: %s", got.ErrOut)
+		}
+	}
+	// Several problems are all named, once each.
+	f.failPut = fault.New("SECRET_INVALID", "value[0]: too short").With(fault.Details([]fault.Detail{
+		{Field: "value[0]", Code: "TOO_SHORT", Message: "too short"}, {Field: "allowedHosts[0]", Code: "URL_INVALID", Message: "no host"},
+	}))
+	w.stdin = "a-good-value\n"
+	check(t, "two", w.hb("secret", "set", "new", "--stdin", "--host", "h"), said{6, "", piped + "hbrestd: error: nothing was changed: there are 2 problems\n" +
+		"  value for Authorization: too short\n  --host h: no host\nhbrestd: hint: Correct what is named, and run the command again.\n"})
+	f.failPut, f.fail = nil, fault.New("SECRET_INVALID", "credential \"shop\" would have no host left; nothing was changed").
+		With(fault.Field("hosts"), fault.Hint("Remove it with `hbrestd secret rm shop`, or bind it to another host first."))
+	check(t, "the last host", w.hb("secret", "unbind", "shop", "--host", "shop.example.com"), said{6, "", "hbrestd: error: credential \"shop\" would have no host left; nothing was changed\n" +
+		"hbrestd: hint: Remove it with `hbrestd secret rm shop`, or bind it to another host first.\n"})
+}
+
+// What was shown when a command began is what it changes.
+func TestChangesWhatWasSeen(t *testing.T) {
+	f := &fake{secrets: someSecrets()}
+	f.secrets.Secrets[0].Seal = "0123456789abcdef"
+	w := newWorld(t, f)
+	for _, args := range [][]string{{"set", "orders-key", "--stdin"}, {"rotate", "orders-key", "--stdin"}} {
+		w.stdin = "a-new-value\n"
+		if got := w.hb(append([]string{"secret"}, args...)...); got.Exit != 0 {
+			t.Errorf("%+v", got)
+		}
+	}
+	for _, call := range f.asked() {
+		if !strings.Contains(call, `"seen":"0123456789abcdef"`) || strings.Contains(call, `"create"`) {
+			t.Errorf("asked %s", call)
+		}
+	}
+	f.failPut = fault.New("SECRET_CHANGED", "credential %q was changed by another command meanwhile; this one has changed nothing", "orders-key").With(fault.Field("name"))
+	check(t, "changed", w.hb("secret", "rotate", "orders-key", "--stdin"), said{1, "", piped +
+		"hbrestd: error: credential \"orders-key\" was changed by another command meanwhile; this one has changed nothing\n" +
+		"hbrestd: hint: Look at it with `hbrestd secret show NAME`, then run the command again.\n"})
 }
 
 // The daemon asks before a client secret may go to another site than the hosts.

@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 
 	"github.com/hyperbolic-gateway/hb-rest/internal/control"
+	"github.com/hyperbolic-gateway/hb-rest/internal/fault"
 )
 
 // A place is one value of a credential.
@@ -17,6 +19,9 @@ type valuePlace struct {
 	keep   bool   // there is a saved one, which an empty entry keeps
 	empty  bool   // it may be empty: a password of Basic
 }
+
+// what names the value within a sentence.
+func (p valuePlace) what() string { return strings.ToLower(p.prompt[:1]) + p.prompt[1:] }
 
 // placesOf says which values a credential has, and which of them are saved.
 func placesOf(q *control.SecretPut, old *control.SecretInfo) []valuePlace {
@@ -63,7 +68,7 @@ func (o *secretOptions) values(ctx context.Context, person *asker, q *control.Se
 		case p.keep:
 			values[i] = nil
 		default:
-			return values, failed(exitInvalid, "", "no %s was given; nothing was changed", strings.ToLower(p.prompt[:1])+p.prompt[1:])
+			return values, failed(exitInvalid, "", "no %s was given; nothing was changed", p.what())
 		}
 	}
 	return values, nil
@@ -161,4 +166,77 @@ func plainWord(n int, one, many string) string {
 		return one
 	}
 	return many
+}
+
+// inFlags names in an error of the daemon what the person has given, in place of
+// the members of the call: flags, and the values by their prompts.
+func (o *secretOptions) inFlags(err error, q *control.SecretPut, places []valuePlace) error {
+	var f *fault.Error
+	var own coded // said by this command itself, in its own words
+	if errors.As(err, &own) || !errors.As(err, &f) {
+		return err
+	}
+	said := *f
+	said.Field = o.flagOf(f.Field, q, places)
+	said.Details = nil
+	for _, d := range f.Details {
+		d.Field = o.flagOf(d.Field, q, places)
+		said.Details = append(said.Details, d)
+	}
+	if rest, ok := strings.CutPrefix(f.Message, f.Field+":"); ok && f.Field != "" {
+		said.Message = said.Field + ":" + rest
+	} else if len(f.Details) > 0 {
+		if rest, ok := strings.CutPrefix(f.Message, f.Details[0].Field+":"); ok {
+			said.Message = said.Details[0].Field + ":" + rest
+		}
+	}
+	if len(said.Details) > 1 {
+		said.Message = fmt.Sprintf("nothing was changed: there are %d problems", len(said.Details))
+	}
+	return &said
+}
+
+// flagOf is where a person gave what a member of the call holds.
+func (o *secretOptions) flagOf(field string, q *control.SecretPut, places []valuePlace) string {
+	name, index, found := strings.Cut(field, "[")
+	i, err := strconv.Atoi(strings.TrimSuffix(index, "]"))
+	if !found || err != nil {
+		i = -1
+	}
+	at := func(n int) bool { return i >= 0 && i < n }
+	switch name {
+	case "name":
+		return "NAME"
+	case "allowedHosts", "hosts":
+		if at(len(q.AllowedHosts)) {
+			return "--host " + q.AllowedHosts[i]
+		}
+		return "--host"
+	case "headers":
+		if at(len(q.Headers)) {
+			return "--header " + q.Headers[i].Name
+		}
+		return "--header"
+	case "value":
+		switch {
+		case !at(len(places)):
+			return "the value"
+		case o.stdin && len(places) > 1:
+			return fmt.Sprintf("%s (line %d of stdin)", places[i].what(), i+1)
+		}
+		return places[i].what()
+	case "oauth":
+		return "--oauth2"
+	case "oauth.tokenUrl":
+		return "--token-url"
+	case "oauth.clientId":
+		return "--client-id"
+	case "oauth.scope":
+		return "--scope"
+	case "oauth.audience":
+		return "--audience"
+	case "oauth.authStyle":
+		return "--auth-style"
+	}
+	return field
 }

@@ -17,6 +17,7 @@ type SecretInfo struct {
 	AllowedHosts []string       `json:"allowedHosts"`
 	OAuth        *SecretOAuth   `json:"oauth,omitempty"`
 	Updated      string         `json:"updated,omitempty"` // RFC 3339
+	Seal         string         `json:"seal,omitempty"`    // another one after each change
 	Problem      string         `json:"problem,omitempty"` // why the record cannot be read
 	UsedBy       []string       `json:"usedBy,omitempty"`  // ids of wrappers that name it
 }
@@ -56,6 +57,7 @@ type SecretPut struct {
 	OAuth        *SecretOAuth   `json:"oauth,omitempty"`
 	Values       [][]byte       `json:"values,omitempty"`
 	Create       bool           `json:"create,omitempty"` // refuse when the name is taken
+	Seen         string         `json:"seen,omitempty"`   // refuse when the credential has not this seal any more
 	// Confirm lists what the person has said yes to: "token-host" for a token
 	// endpoint on another site than the hosts.
 	Confirm []string `json:"confirm,omitempty"`

@@ -90,7 +90,7 @@ func TestAnswersHaveNoPlaceForValues(t *testing.T) {
 	walk(reflect.TypeFor[control.SecretResult]())
 	known := []string{
 		"State", "Reason", "Fix", "Detail", "Secrets", "OK", "Secret", "Confirm", "Message",
-		"Name", "Kind", "Headers", "AllowedHosts", "OAuth", "Updated", "Problem", "UsedBy",
+		"Name", "Kind", "Headers", "AllowedHosts", "OAuth", "Updated", "Seal", "Problem", "UsedBy",
 		"Prefix", "TokenURL", "ClientID", "Scope", "Audience", "AuthStyle",
 	}
 	for _, m := range members {

@@ -36,13 +36,23 @@ const stopGrace = 10 * time.Second
 
 // Options configure a Daemon.
 type Options struct {
-	Config   config.Daemon
-	Env      config.Env // stored settings hold where it says nothing; nil: Config is all there is
-	Version  string
-	Log      *slog.Logger
-	Now      func() time.Time  // nil: time.Now
-	Key      secrets.KeySource // nil: the system's keyring
-	Outbound outbound.Options  // seams for tests; Self, UserAgent and Now are filled in here
+	Config  config.Daemon
+	Env     config.Env // stored settings hold where it says nothing; nil: Config is all there is
+	Version string
+	Log     *slog.Logger
+	Now     func() time.Time  // nil: time.Now
+	Key     secrets.KeySource // nil: the system's keyring
+	// Passphrase asks a person for the passphrase of the encrypted file, at the
+	// start, when the setting keyring names that and no systemd credential holds
+	// it. The daemon takes over and wipes what it returns. nil: nobody is there.
+	Passphrase func(context.Context, Passphrase) ([]byte, error)
+	Outbound   outbound.Options // seams for tests; Self, UserAgent and Now are filled in here
+}
+
+// A Passphrase is a question for one.
+type Passphrase struct {
+	New     bool   // there is no encrypted file yet: what is entered now will open it
+	Problem string // what was wrong with the last answer; "" at first
 }
 
 // A Daemon is a started hbrestd.
@@ -61,23 +71,26 @@ type Daemon struct {
 	vault     *secrets.Vault
 	keySource secrets.KeySource // nil: the system's keyring
 	probe     func(context.Context) error
-	state     atomic.Pointer[state]
-	settings  sync.Mutex // serialises changes of settings and rules, and refresh
-	tokens    *token.Holder
-	listener  net.Listener
-	addr      netip.AddrPort
-	server    *http.Server
-	silent    *control.Newcomers
-	served    chan error      // how the bridge's server ended
-	ending    context.Context // done once Stop begins: those who only wait for news go first
-	end       context.CancelFunc
-	quit      chan struct{}
-	quitOnce  sync.Once
-	control   sync.WaitGroup // the control socket's server
-	endFace   context.CancelFunc
-	stopping  bool
-	calls     sync.WaitGroup
-	mu        sync.Mutex // guards stopping, so that no call begins once Stop waits
+	// askPassphrase is Options.Passphrase; passphrase is what it said, if it did.
+	askPassphrase func(context.Context, Passphrase) ([]byte, error)
+	passphrase    *secrets.HeldPassphrase
+	state         atomic.Pointer[state]
+	settings      sync.Mutex // serialises changes of settings and rules, and refresh
+	tokens        *token.Holder
+	listener      net.Listener
+	addr          netip.AddrPort
+	server        *http.Server
+	silent        *control.Newcomers
+	served        chan error      // how the bridge's server ended
+	ending        context.Context // done once Stop begins: those who only wait for news go first
+	end           context.CancelFunc
+	quit          chan struct{}
+	quitOnce      sync.Once
+	control       sync.WaitGroup // the control socket's server
+	endFace       context.CancelFunc
+	stopping      bool
+	calls         sync.WaitGroup
+	mu            sync.Mutex // guards stopping, so that no call begins once Stop waits
 }
 
 // Start opens the store and the audit trail, takes the port and the control
@@ -88,7 +101,7 @@ func Start(ctx context.Context, o Options) (*Daemon, error) {
 		o.Now = time.Now
 	}
 	d := &Daemon{
-		given: o.Config, env: o.Env, goos: runtime.GOOS, version: o.Version, log: o.Log, now: o.Now, outbound: o.Outbound, keySource: o.Key,
+		given: o.Config, env: o.Env, goos: runtime.GOOS, version: o.Version, log: o.Log, now: o.Now, outbound: o.Outbound, keySource: o.Key, askPassphrase: o.Passphrase,
 		tokens: &token.Holder{}, served: make(chan error, 1), quit: make(chan struct{}), endFace: func() {},
 	}
 	d.ending, d.end = context.WithCancel(context.WithoutCancel(ctx))
@@ -194,6 +207,7 @@ func (d *Daemon) release() error {
 	if d.vault != nil {
 		d.vault.Close()
 	}
+	d.passphrase.Wipe()
 	if d.audit != nil {
 		errs = append(errs, d.audit.Close())
 	}

@@ -34,7 +34,7 @@ func (d *Daemon) refresh() error {
 		if cfg, _, err = config.LoadDaemon(d.env.Over(d.store.Settings()), d.goos); err != nil {
 			return err
 		}
-		cfg.Addr = d.given.Addr // the one it listens on
+		cfg.Addr, cfg.Keyring = d.given.Addr, d.given.Keyring // until the next start
 	}
 	policy := outbound.Policy{AllowHTTP: cfg.AllowHTTP || cfg.AllowPrivate, AllowPrivate: cfg.AllowPrivate}
 	for _, r := range d.store.Allowed() {

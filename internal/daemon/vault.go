@@ -4,6 +4,9 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -12,6 +15,7 @@ import (
 
 	"github.com/hyperbolic-gateway/hb-rest/internal/api"
 	"github.com/hyperbolic-gateway/hb-rest/internal/audit"
+	"github.com/hyperbolic-gateway/hb-rest/internal/config"
 	"github.com/hyperbolic-gateway/hb-rest/internal/control"
 	"github.com/hyperbolic-gateway/hb-rest/internal/fault"
 	"github.com/hyperbolic-gateway/hb-rest/internal/hostname"
@@ -24,9 +28,18 @@ import (
 // openVault makes the vault. It never asks the keyring and never fails for
 // want of one: a daemon without credentials is of use too.
 func (d *Daemon) openVault(ctx context.Context) (err error) {
+	if d.env != nil { // a stored setting holds from the start until the end
+		cfg, _, err := config.LoadDaemon(d.env.Over(d.store.Settings()), d.goos)
+		if err != nil {
+			return fmt.Errorf("reading the stored settings: %w", err)
+		}
+		d.given.Keyring, d.given.PassphraseFile = cfg.Keyring, cfg.PassphraseFile
+	}
 	key := d.keySource
 	if key == nil {
-		key = d.systemKey()
+		if key, err = d.systemKey(ctx); err != nil {
+			return err
+		}
 	}
 	d.vault, err = secrets.Open(context.WithoutCancel(ctx), secrets.Options{
 		Records: d.store, Key: key, Now: d.now,
@@ -38,27 +51,18 @@ func (d *Daemon) openVault(ctx context.Context) (err error) {
 }
 
 // systemKey reads the master key with the short-lived program that links the
-// keyring library.
-func (d *Daemon) systemKey() secrets.KeySource {
-	unavailable := func(reason, fix string) secrets.KeySource {
+// keyring library. It fails only when a person ends the question for a
+// passphrase.
+func (d *Daemon) systemKey(ctx context.Context) (secrets.KeySource, error) {
+	unavailable := func(reason, fix string) (secrets.KeySource, error) {
 		return func(context.Context, bool) ([]byte, error) {
 			return nil, &secrets.KeyError{State: secrets.State{Status: secrets.None, Reason: reason, Fix: fix}}
-		}
+		}, nil
+	}
+	if d.given.Keyring == "off" {
+		return unavailable("credentials are switched off by the setting keyring", "Run `hbrestd config set keyring system`, then start the daemon again.")
 	}
 	k := &secrets.Keyring{Backend: secrets.DefaultBackend(), Item: d.keyItem(), Env: secrets.KeyringEnv(os.Environ())}
-	switch d.given.Keyring {
-	case "off":
-		return unavailable("credentials are switched off by the setting keyring", "Run `hbrestd config set keyring system`, then start the daemon again.")
-	case "file":
-		if d.given.PassphraseFile == "" {
-			return unavailable("the encrypted file needs a passphrase, and there is none",
-				"Give the unit LoadCredential=hbrestd-passphrase:PATH, then start the daemon again.")
-		}
-		k.Backend, k.Dir, k.Passphrase = secrets.EncryptedFile, filepath.Join(d.given.WrapDir, "keyring"), secrets.PassphraseFile(d.given.PassphraseFile)
-		if err := os.MkdirAll(k.Dir, 0o700); err != nil { // the program that writes there makes no folders
-			return unavailable("the folder of the encrypted file cannot be made", "Check "+d.given.WrapDir+", then start the daemon again.")
-		}
-	}
 	me, err := os.Executable()
 	if err == nil {
 		k.Program, err = secrets.FindProgram(me)
@@ -66,8 +70,59 @@ func (d *Daemon) systemKey() secrets.KeySource {
 	if err != nil {
 		return unavailable("the program hbrestd-keyring is not installed beside hbrestd", "Install all three programs into one folder, then start the daemon again.")
 	}
+	if d.given.Keyring == "file" {
+		k.Backend, k.Dir = secrets.EncryptedFile, filepath.Join(d.given.WrapDir, "keyring")
+		if err := os.MkdirAll(k.Dir, 0o700); err != nil { // the program that writes there makes no folders
+			return unavailable("the folder of the encrypted file cannot be made", "Check "+d.given.WrapDir+", then start the daemon again.")
+		}
+		switch {
+		case d.given.PassphraseFile != "":
+			k.Passphrase = secrets.PassphraseFile(d.given.PassphraseFile)
+		case d.askPassphrase != nil:
+			if err := d.enterPassphrase(ctx, k); err != nil {
+				return nil, err
+			}
+		default:
+			return unavailable("the encrypted file needs a passphrase, and there is none",
+				"Give the unit LoadCredential=hbrestd-passphrase:FILE, or run `hbrestd run` on a terminal, which asks; then start the daemon again.")
+		}
+	}
 	d.probe = k.Probe
-	return k.Key
+	return func(ctx context.Context, create bool) ([]byte, error) {
+		key, err := k.Key(ctx, create)
+		var e *secrets.KeyError
+		if errors.As(err, &e) {
+			d.log.Warn("credentials cannot be used now", "keyring", e.Status, "reason", e.Reason, "detail", e.Detail)
+		}
+		return key, err
+	}, nil
+}
+
+// enterPassphrase asks a person for the passphrase until it opens the encrypted
+// file. It is held until the daemon ends, as the key is.
+func (d *Daemon) enterPassphrase(ctx context.Context, k *secrets.Keyring) error {
+	_, err := os.Stat(filepath.Join(k.Dir, k.Item))
+	ask := Passphrase{New: errors.Is(err, fs.ErrNotExist)}
+	for {
+		text, err := d.askPassphrase(ctx, ask)
+		if err != nil {
+			return fmt.Errorf("asking for the passphrase of the encrypted file: %w", err)
+		}
+		held := secrets.HoldPassphrase(text)
+		k.Passphrase = held.Get
+		if d.passphrase = held; len(text) < secrets.MinPassphrase {
+			ask.Problem = fmt.Sprintf("it has fewer than %d characters", secrets.MinPassphrase)
+		} else {
+			key, err := k.Key(ctx, false)
+			clear(key)
+			var e *secrets.KeyError
+			if !errors.As(err, &e) || e.Status != secrets.Locked {
+				return nil // any other problem is none of the passphrase, and is shown with the state
+			}
+			ask.Problem = e.Reason
+		}
+		held.Wipe()
+	}
 }
 
 // keyItem is the key's name in the keyring: one for each home, so that two
@@ -117,7 +172,7 @@ func (p person) SecretState(ctx context.Context) (*control.SecretState, error) {
 
 func (p person) secretInfo(m secrets.Meta) control.SecretInfo {
 	out := control.SecretInfo{
-		Name: m.Name, Kind: string(m.Kind), Headers: []control.SecretHeader{}, AllowedHosts: append([]string{}, m.AllowedHosts...), Problem: m.Problem,
+		Name: m.Name, Kind: string(m.Kind), Headers: []control.SecretHeader{}, AllowedHosts: append([]string{}, m.AllowedHosts...), Problem: m.Problem, Seal: m.Seal,
 	}
 	for _, h := range m.Headers {
 		out.Headers = append(out.Headers, control.SecretHeader(h))
@@ -148,12 +203,6 @@ func (p person) PutSecret(ctx context.Context, r *control.SecretPut) (*control.S
 		return nil, err
 	}
 	defer done()
-	if r.Create {
-		if _, err := p.vault.Find(r.Name); err == nil {
-			return nil, fault.New("SECRET_INVALID", "there is a credential %q already", r.Name).
-				With(fault.Field("name"), fault.Hint("Run `hbrestd secret rotate %s` for a new value, or choose another name.", r.Name))
-		}
-	}
 	m := secrets.Meta{Name: r.Name, Kind: secrets.Kind(r.Kind), AllowedHosts: r.AllowedHosts}
 	for _, h := range r.Headers {
 		m.Headers = append(m.Headers, secrets.HeaderValue(h))
@@ -165,18 +214,18 @@ func (p person) PutSecret(ctx context.Context, r *control.SecretPut) (*control.S
 	if r.Stdin {
 		words = audit.ActionSecretPiped
 	}
-	return p.seal(ctx, m, r.Values, r.Confirm, words)
+	return p.seal(ctx, m, r.Values, secrets.Condition{New: r.Create, Seal: r.Seen}, r.Confirm, words)
 }
 
 // seal checks what the vault cannot, asks what must be asked, and saves.
-func (p person) seal(ctx context.Context, m secrets.Meta, values [][]byte, confirmed []string, words audit.Action) (*control.SecretResult, error) {
+func (p person) seal(ctx context.Context, m secrets.Meta, values [][]byte, c secrets.Condition, confirmed []string, words audit.Action) (*control.SecretResult, error) {
 	if m.OAuth != nil {
 		ask, err := p.tokenHost(m, confirmed)
 		if err != nil || ask != nil {
 			return ask, err
 		}
 	}
-	if err := p.vault.Put(ctx, m, values); err != nil {
+	if err := p.vault.PutIf(ctx, m, values, c); err != nil {
 		return nil, err
 	}
 	p.changed(ctx, action{words, audit.AuthorHuman}, "")
@@ -223,30 +272,45 @@ func (p person) BindSecret(ctx context.Context, r *control.SecretBind) (*control
 		return nil, err
 	}
 	defer done()
-	m, err := p.vault.Find(r.Name)
-	if err != nil {
-		return nil, err
-	}
-	if m.Problem != "" {
-		return nil, fault.New("SECRET_DAMAGED", "%s", m.Problem).With(fault.Field("name"))
-	}
-	hosts := slices.Clone(m.AllowedHosts)
 	for _, h := range append(slices.Clone(r.Add), r.Remove...) {
 		if _, err := hostname.Canonical(h); err != nil {
 			return nil, fault.New("SECRET_INVALID", "%v", err).With(fault.Field("hosts"))
 		}
 	}
-	for _, h := range r.Add {
+	for {
+		m, err := p.vault.Find(r.Name)
+		if err != nil {
+			return nil, err
+		}
+		if m.Problem != "" {
+			return nil, fault.New("SECRET_DAMAGED", "%s", m.Problem).With(fault.Field("name"))
+		}
+		m.AllowedHosts = rebound(m.AllowedHosts, r.Add, r.Remove)
+		if len(m.AllowedHosts) == 0 {
+			return nil, fault.New("SECRET_INVALID", "credential %q would have no host left; nothing was changed", r.Name).
+				With(fault.Field("hosts"), fault.Hint("Remove it with `hbrestd secret rm %s`, or bind it to another host first.", r.Name))
+		}
+		out, err := p.seal(ctx, m, nil, secrets.Condition{Seal: m.Seal}, r.Confirm, audit.ActionSecretBound)
+		if !fault.Is(err, "SECRET_CHANGED") { // then it is read again: what was asked for still makes sense
+			return out, err
+		}
+	}
+}
+
+// rebound is a list of hosts with some added and some taken away, all of them
+// host names.
+func rebound(hosts, add, remove []string) []string {
+	hosts = slices.Clone(hosts)
+	for _, h := range add {
 		if c, _ := hostname.Canonical(h); !slices.Contains(hosts, c) {
 			hosts = append(hosts, c)
 		}
 	}
-	for _, h := range r.Remove {
+	for _, h := range remove {
 		c, _ := hostname.Canonical(h)
 		hosts = slices.DeleteFunc(hosts, func(old string) bool { return old == c })
 	}
-	m.AllowedHosts = hosts
-	return p.seal(ctx, m, nil, r.Confirm, audit.ActionSecretBound)
+	return hosts
 }
 
 // DeleteSecret removes a credential and its cached token.
@@ -274,7 +338,31 @@ func (p person) TestSecret(ctx context.Context, r *control.SecretTest) (*api.Run
 	if err := testable(w, r.Name); err != nil {
 		return nil, err
 	}
-	return p.live(ctx, w, nil, nil, "", "run")
+	res, err := p.live(ctx, w, nil, nil, "", "run")
+	return res, p.advised(err)
+}
+
+// Run is the bridge's; a person is told what helps, not whom to ask.
+func (p person) Run(ctx context.Context, r *api.RunRequest) (*api.RunResult, error) {
+	res, err := p.Daemon.Run(ctx, r)
+	return res, p.advised(err)
+}
+
+// Test is the bridge's, like Run.
+func (p person) Test(ctx context.Context, r *api.TestRequest) (*api.TestResult, error) {
+	res, err := p.Daemon.Test(ctx, r)
+	return res, p.advised(err)
+}
+
+// advised puts what mends the keyring into the failure of a call that needed it.
+func (p person) advised(err error) error {
+	var f *fault.Error
+	if errors.As(err, &f) && f.Code == "SECRET_LOCKED" {
+		if fix := p.vault.State().Fix; fix != "" {
+			f.With(fault.Hint("%s", fix))
+		}
+	}
+	return err
 }
 
 func testable(w *wrapper.Wrapper, name string) error {

@@ -264,6 +264,37 @@ func PassphraseFile(path string) func(context.Context) ([]byte, error) {
 	}
 }
 
+// A HeldPassphrase is one that a person has entered, kept for as long as the
+// key may be asked for. It prints as nothing.
+type HeldPassphrase struct {
+	mu   sync.Mutex
+	text value
+}
+
+// HoldPassphrase takes text over.
+func HoldPassphrase(text []byte) *HeldPassphrase { return &HeldPassphrase{text: keep(text)} }
+
+// Get is Keyring.Passphrase; it fails once the passphrase was wiped.
+func (p *HeldPassphrase) Get(context.Context) ([]byte, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.text.bytes() == nil {
+		return nil, errors.New("it was wiped")
+	}
+	return bytes.Clone(p.text.bytes()), nil
+}
+
+// Wipe forgets the passphrase. A nil one may be wiped.
+func (p *HeldPassphrase) Wipe() {
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.text.wipe()
+	p.text = value{}
+}
+
 // failed tells a caller who went away from a keyring that did not answer.
 func (k *Keyring) failed(ctx context.Context, err error) error {
 	if errors.Is(err, context.DeadlineExceeded) {
