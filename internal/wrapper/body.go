@@ -7,13 +7,41 @@ import (
 	"github.com/hyperbolic-gateway/hb-rest/pkg/recipe"
 )
 
-// A Body is a compiled request.body: any JSON value, with placeholders in its
-// strings.
-type Body struct{ root bodyNode }
+// The values of request.bodyType.
+const (
+	BodyJSON = "json" // any JSON value, with placeholders in its strings; the default
+	BodyForm = "form" // an object, sent as application/x-www-form-urlencoded
+	BodyText = "text" // one text, sent as it is
+)
+
+// contentTypes are sent unless the author sets a Content-Type.
+var contentTypes = map[string]string{
+	BodyJSON: "application/json", BodyForm: "application/x-www-form-urlencoded", BodyText: "text/plain; charset=utf-8",
+}
+
+// A Body is a compiled request.body.
+type Body struct {
+	Type     string // BodyJSON, BodyForm or BodyText
+	brackets bool   // of a form: the name of an array's element ends in []
+	root     bodyNode
+}
+
+// fill writes the body; ok is false when all of it is omitted.
+func (body *Body) fill(b *build) (out []byte, ok bool) {
+	switch body.Type {
+	case BodyForm:
+		return body.root.fillForm(b, body.brackets)
+	case BodyText:
+		s, ok := b.text(body.root.text, "a text", MaxBody, "body")
+		return []byte(s), ok
+	}
+	return body.root.append(b, nil)
+}
 
 // A bodyNode is one value of a body template.
 type bodyNode struct {
 	static  []byte       // encoded: the value and everything in it has no placeholder
+	value   recipe.Value // what static encodes
 	text    Template     // a string with placeholders
 	members []bodyMember // of an object
 	items   []bodyNode   // of an array
@@ -21,7 +49,8 @@ type bodyNode struct {
 }
 
 type bodyMember struct {
-	key  []byte // encoded, with the colon
+	name string
+	key  []byte // the name encoded, with the colon
 	node bodyNode
 }
 
@@ -60,13 +89,13 @@ func (c *checker) bodyNode(v recipe.Value, field string) bodyNode {
 			}
 			child := c.bodyNode(m.Value, here)
 			fixed = fixed && child.static != nil
-			n.members = append(n.members, bodyMember{append(recipe.Encode(m.Key), ':'), child})
+			n.members = append(n.members, bodyMember{m.Key, append(recipe.Encode(m.Key), ':'), child})
 		}
 		if !fixed {
 			return n
 		}
 	}
-	return bodyNode{static: recipe.Encode(v)}
+	return bodyNode{static: recipe.Encode(v), value: v}
 }
 
 // append writes the value after dst; ok is false when it is to be omitted,

@@ -3,6 +3,7 @@ package wrapper
 import (
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/hyperbolic-gateway/hb-rest/internal/fault"
@@ -29,18 +30,23 @@ func (w *Wrapper) Build(args []byte) (*Call, error) {
 	}
 	call := &Call{
 		Method: w.Request.Method, Auth: w.Request.Auth, Timeout: w.Request.Timeout,
-		Args: filled, Warnings: warnings, declared: w.declared || w.override,
+		Concurrency: w.Request.Concurrency,
+		Args:        filled, Warnings: warnings, declared: w.declared || w.override,
+	}
+	if r := w.Request.Rate; r != nil {
+		rate := *r
+		call.Rate = &rate
 	}
 	if len(w.Request.Methods) > 1 {
 		call.Method, _ = b.args["method"].(string)
 	}
 	call.URL = b.url(w.Request.url, w.Request.Query)
 	if b.large == nil {
-		call.Header = b.headers(w.Request.Headers)
+		b.headersOf(call, &w.Request)
 	}
 	if b.large == nil && w.Request.Body != nil && carriesBody(call.Method) {
-		if body, ok := w.Request.Body.root.append(b, nil); ok && !b.tooLarge(len(body), MaxBody, "body") {
-			call.Body = body
+		if body, ok := w.Request.Body.fill(b); ok && !b.tooLarge(len(body), MaxBody, "body") {
+			call.Body, call.bodyType = body, w.Request.Body.Type
 		}
 	}
 	if b.large != nil {
@@ -51,7 +57,7 @@ func (w *Wrapper) Build(args []byte) (*Call, error) {
 	}
 	call.Header = withDefault(call.Header, "Accept", "application/json")
 	if call.Body != nil {
-		call.Header = withDefault(call.Header, "Content-Type", "application/json")
+		call.Header = withDefault(call.Header, "Content-Type", contentTypes[call.bodyType])
 	}
 	return call, nil
 }
@@ -155,7 +161,28 @@ func (b *build) text(t Template, where string, limit int, what string) (string, 
 	return string(out), true
 }
 
-// headers fills the author's headers in their order.
+// headersOf fills the author's headers, then that of an idempotency key. An
+// empty key is none: sent with every call, it would make an API take all of
+// them for one.
+func (b *build) headersOf(call *Call, r *Request) {
+	id := r.Idempotency
+	if id == nil || !call.Mutating() {
+		call.Header = b.headers(r.Headers)
+		return
+	}
+	call.IdempotencyHeader = id.Header
+	params := r.Headers
+	if id.Value != nil {
+		params = append(slices.Clip(params), Param{Name: id.Header, Values: []Template{*id.Value}})
+	}
+	hs := b.headers(params)
+	if n := len(hs); n > 0 && hs[n-1] == (Header{id.Header, ""}) {
+		hs = hs[:n-1]
+	}
+	call.Header = hs
+}
+
+// headers fills headers in their order.
 func (b *build) headers(params []Param) []Header {
 	var out []Header
 	size := 0
@@ -211,13 +238,10 @@ func (b *build) url(t *urlTemplate, query []Param) *url.URL {
 	}
 	q.appending = true
 	for _, p := range query {
-		key := escape(p.Name) + "="
-		for _, v := range p.Values {
-			if b.large != nil {
-				return nil
-			}
-			q.param(key, v)
+		if b.large != nil {
+			return nil
 		}
+		q.styled(p)
 	}
 	if b.large != nil {
 		return nil
@@ -260,12 +284,88 @@ func (q *queryWriter) add(piece string) {
 	}
 }
 
-// param adds one parameter: repeated for an array, left out when the value is
-// omitted or null. key is encoded and ends with "=".
+// styled adds one parameter of request.query in its style; without any value it
+// is left out.
+func (q *queryWriter) styled(p Param) {
+	name := escape(p.Name)
+	switch p.Style {
+	case StyleComma:
+		q.joined(name+"=", ",", p.Values)
+		return
+	case StylePipe:
+		q.joined(name+"=", pipe, p.Values)
+		return
+	case StyleBrackets:
+		if !strings.HasSuffix(name, opening+closing) {
+			name += opening + closing
+		}
+	}
+	for _, v := range p.Values {
+		if q.b.large != nil {
+			return
+		}
+		q.param(name+"=", v)
+	}
+}
+
+// joined adds all values of a parameter as one. A comma inside a value is
+// percent-encoded, the separator is not. A "|" has one way to be written, so a
+// value cannot hold one.
+func (q *queryWriter) joined(key, separator string, values []Template) {
+	out := []byte(key)
+	written := false
+	for _, v := range values {
+		if q.b.large != nil {
+			return
+		}
+		q.texts(v, func(text string) {
+			if !q.room(len(out) + len(separator) + len(text)) {
+				return
+			}
+			if strings.Contains(text, separator) { // never a comma
+				q.b.separates(v)
+				return
+			}
+			if written {
+				out = append(out, separator...)
+			}
+			out = append(out, text...)
+			written = true
+		})
+	}
+	if written {
+		q.add(string(out))
+	}
+}
+
+// separates refuses the argument in t that holds a "|".
+func (b *build) separates(t Template) {
+	for _, p := range t.parts {
+		text, _ := b.args[p.name].(string)
+		for _, e := range b.lists[p.name] {
+			text += e
+		}
+		if strings.Contains(text, "|") || strings.Contains(text, pipe) {
+			b.problem(p.name, "PATTERN", "send values without |", "the value holds |, which separates the values of this query parameter")
+			return
+		}
+	}
+}
+
+// param adds one parameter for each value: none when it is omitted or null.
+// key is encoded and ends with "=".
 func (q *queryWriter) param(key string, t Template) {
+	q.texts(t, func(text string) { q.add(key + text) })
+}
+
+// texts calls f with each value of a template, escaped: each element of an
+// array, none of an omitted argument or a null.
+func (q *queryWriter) texts(t Template, f func(string)) {
 	name, whole := t.whole()
 	if !whole {
-		q.mixed(key, t)
+		if text, ok := q.mixed(t); ok {
+			f(text)
+		}
 		return
 	}
 	if list, isList := q.b.args[name].(recipe.Array); isList {
@@ -273,12 +373,16 @@ func (q *queryWriter) param(key string, t Template) {
 			if q.b.large != nil {
 				return
 			}
-			q.add(key + text)
+			f(text)
 		}
 		return
 	}
+	if _, isObject := q.b.args[name].(recipe.Object); isObject {
+		q.b.problem(name, "TYPE", "send a string, number, boolean or an array of these", "the value goes into the query, which cannot hold an object")
+		return
+	}
 	if s, ok := q.b.scalarText(name, "the query"); ok && q.room(len(s)) {
-		q.add(key + escape(s))
+		f(escape(s))
 	}
 }
 
@@ -315,14 +419,14 @@ func (b *build) list(name string, items recipe.Array) []string {
 	return texts
 }
 
-// mixed adds a parameter whose value has text around its placeholders, or
-// none. Literal text is encoded already.
-func (q *queryWriter) mixed(key string, t Template) {
+// mixed is a value that has text around its placeholders, or none. Literal text
+// is encoded already. ok is false when a placeholder of it is omitted or null.
+func (q *queryWriter) mixed(t Template) (text string, ok bool) {
 	const where = "the middle of a query value"
 	if !q.b.given(t, where) {
-		return
+		return "", false
 	}
-	out := []byte(key)
+	var out []byte
 	for _, p := range t.parts {
 		if p.name == "" {
 			out = append(out, p.text...)
@@ -330,9 +434,9 @@ func (q *queryWriter) mixed(key string, t Template) {
 		}
 		s, _ := q.b.scalarText(p.name, where)
 		if !q.room(len(out) + len(s)) {
-			return
+			return "", false
 		}
 		out = appendEscaped(out, s)
 	}
-	q.add(string(out))
+	return string(out), true
 }

@@ -16,8 +16,8 @@ import (
 type Call struct {
 	Method  string
 	URL     *url.URL
-	Header  []Header // the author's in their order, then Accept and Content-Type unless given
-	Body    []byte   // compact JSON; nil: none
+	Header  []Header // the author's in their order, the idempotency key, then Accept and Content-Type unless given
+	Body    []byte   // as sent; nil: none
 	Auth    string   // name of the credential; "": none
 	Timeout time.Duration
 
@@ -31,7 +31,8 @@ type Call struct {
 	Args     recipe.Object    // with defaults, for a dry run
 	Warnings []recipe.Problem // about the arguments
 
-	declared bool // the document says "mutating": true, or overrides the method
+	bodyType string // of Body; "": there is none
+	declared bool   // the document says "mutating": true, or overrides the method
 }
 
 // A Header is one header line.
@@ -43,8 +44,8 @@ type Header struct{ Name, Value string }
 // the intent row and retries all go by this answer.
 func (c *Call) Mutating() bool { return c.declared || writes(c.Method) }
 
-// Digest identifies the exact request: method, URL, headers, body and the
-// credential's name.
+// Digest identifies the exact request: method, URL, headers, body, the name of the
+// header for a random idempotency key, and the credential's name.
 func (c *Call) Digest() [32]byte {
 	h := sha256.New()
 	put := func(b []byte) { // framed by length, so that no two requests meet
@@ -64,6 +65,10 @@ func (c *Call) Digest() [32]byte {
 		put([]byte("body"))
 		put(c.Body)
 	}
+	if c.IdempotencyHeader != "" {
+		put([]byte("idempotency"))
+		put([]byte(c.IdempotencyHeader))
+	}
 	put([]byte("auth"))
 	put([]byte(c.Auth))
 	var out [32]byte
@@ -76,13 +81,19 @@ type Preview struct {
 	Method  string
 	URL     string // credential-shaped query values masked
 	Headers []Header
-	Body    json.RawMessage // as sent; nil: none
-	Auth    string
+	// Body is the body as sent when it is JSON, else a JSON string that holds
+	// it; nil: none.
+	Body     json.RawMessage
+	BodyType string // BodyForm or BodyText; "" is BodyJSON or no body
+	Auth     string
 }
 
 // Preview returns the call with everything credential-shaped masked.
 func (c *Call) Preview() Preview {
 	p := Preview{Method: c.Method, URL: redact.URL(c.URL), Headers: []Header{}, Body: c.Body, Auth: c.Auth}
+	if c.Body != nil && (c.bodyType == BodyForm || c.bodyType == BodyText) {
+		p.Body, p.BodyType = recipe.Encode(string(c.Body)), c.bodyType
+	}
 	for _, h := range c.Header {
 		p.Headers = append(p.Headers, Header{h.Name, redact.HeaderValue(h.Name, h.Value)})
 	}

@@ -116,7 +116,7 @@ func (c *checker) placeholder(p part, field string, where place) {
 		items := prop.ItemTypes
 		switch {
 		case compound && prop.Types[0] == "object":
-			c.problem(field, "QUERY_STYLE", "take the members as single arguments and give each its own query parameter",
+			c.problem(field, "QUERY_STYLE", memberHint,
 				"{{%s}} is an object, and the query has no form for one", shown)
 		case compound && len(items) > 0 && (items[0] == "object" || items[0] == "array"):
 			c.problem(field, "QUERY_STYLE", "take an array of strings or numbers",

@@ -100,6 +100,9 @@ func (w *Wrapper) placeholders() map[string]bool {
 	if w.Request.Body != nil {
 		w.Request.Body.root.templates(note)
 	}
+	if id := w.Request.Idempotency; id != nil && id.Value != nil {
+		note(*id.Value)
+	}
 	return used
 }
 

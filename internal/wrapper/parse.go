@@ -97,6 +97,7 @@ func (p *parser) parse() {
 	input := p.inputSchema()
 	p.request(input)
 	p.response()
+	p.paged()
 
 	methods := p.w.Request.Methods
 	p.w.Mutating = p.w.declared || p.w.override || !said && slices.ContainsFunc(methods, writes)

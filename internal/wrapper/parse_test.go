@@ -124,10 +124,6 @@ func TestProblems(t *testing.T) {
 		{"timeout", req(`"timeoutMs":"15000"`), r + ".timeoutMs TYPE", ""},
 		{"timeout fraction", req(`"timeoutMs":1.5`), r + ".timeoutMs TIMEOUT_RANGE", ""},
 		{"timeout above the deadline", req(`"timeoutMs":50001`), "", r + ".timeoutMs TIMEOUT_RANGE"},
-		{
-			"later keys", req(`"bodyType":"form","formArrays":"repeat","rate":{},"concurrency":1,"idempotencyKey":{}`),
-			r + ".bodyType NOT_SUPPORTED; " + r + ".formArrays NOT_SUPPORTED; " + r + ".rate NOT_SUPPORTED; " + r + ".concurrency NOT_SUPPORTED; " + r + ".idempotencyKey NOT_SUPPORTED", "",
-		},
 		{"bodyType json is the default", req(`"bodyType":"json"`), "", ""},
 		{"unknown key", req(`"header":{},"zzz":1`), r + ".header UNKNOWN_FIELD; " + r + ".zzz UNKNOWN_FIELD", ""},
 		{"placeholders wait for the schema", doc(`{"url":"https://h.test/{{nope}}"}`, `"x":{"type":"text"}`), "wrapper.inputSchema.properties.x.type SCHEMA_TYPE", ""},

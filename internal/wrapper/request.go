@@ -10,17 +10,17 @@ import (
 	"time"
 
 	"github.com/hyperbolic-gateway/hb-rest/internal/redact"
+	"github.com/hyperbolic-gateway/hb-rest/internal/schema"
 	"github.com/hyperbolic-gateway/hb-rest/pkg/recipe"
 )
 
 const requestField = "wrapper.request"
 
 // The keys of request, in the order of a normalised document.
-var requestKeys = []string{"method", "methods", "url", "query", "headers", "body", "auth", "timeoutMs"}
-
-// laterKeys belong to the format but not yet to this version; ignoring one
-// would send something else than its author meant.
-var laterKeys = []string{"bodyType", "formArrays", "rate", "concurrency", "idempotencyKey"}
+var requestKeys = []string{
+	"method", "methods", "url", "query", "headers", "body", "bodyType", "formArrays", "auth", "timeoutMs",
+	"idempotencyKey", "concurrency", "rate",
+}
 
 // idPattern is the form of an id and of a credential's name.
 var idPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`)
@@ -30,6 +30,9 @@ type requestParser struct {
 	checker
 	w   *Wrapper
 	out map[string]recipe.Value // normalised members
+
+	bodyType string // BodyJSON, BodyForm or BodyText; "": what is written is none of them
+	brackets bool   // formArrays is "brackets"
 }
 
 // parse reads the members in their order, then what they say together.
@@ -38,6 +41,7 @@ func (p *requestParser) parse(obj recipe.Object) {
 	r := &p.w.Request
 	r.Timeout = DefaultTimeout
 	p.methods(obj)
+	p.bodyKind(obj)
 	hasURL := false
 	for _, m := range obj {
 		field := at(requestField, m.Key)
@@ -58,6 +62,16 @@ func (p *requestParser) parse(obj recipe.Object) {
 			p.headers(m.Value, field)
 		case "body":
 			p.body(m.Value, field)
+		case "bodyType":
+			p.bodyTypeKey(m.Value, field)
+		case "formArrays":
+			p.formArraysKey(m.Value, field)
+		case "idempotencyKey":
+			p.idempotency(m.Value, field)
+		case "concurrency":
+			p.concurrency(m.Value, field)
+		case "rate":
+			p.rate(m.Value, field)
 		case "auth":
 			p.auth(m.Value, field)
 		case "timeoutMs":
@@ -66,21 +80,15 @@ func (p *requestParser) parse(obj recipe.Object) {
 			p.unknown(m, field)
 		}
 	}
-	p.bodyType()
+	p.bodyMeaning()
+	p.idempotent()
 	if !hasURL {
 		p.problem(urlField, "REQUIRED", "", "is required (an absolute URL such as https://api.example.com/v1/items)")
 	}
 }
 
 func (p *requestParser) unknown(m recipe.Member, field string) {
-	if m.Key == "bodyType" && m.Value == "json" { // the default, in so many words
-		return
-	}
-	if slices.Contains(laterKeys, m.Key) {
-		p.problem(field, "NOT_SUPPORTED", "leave it out", "%s is not supported by this version", m.Key)
-		return
-	}
-	if len(p.report.Problems) >= recipe.MaxProblems {
+	if len(p.report.Problems) >= recipe.MaxProblems { // looking for near names is not free
 		return
 	}
 	p.problem(field, "UNKNOWN_FIELD", keyHint(m.Key), "unknown key %q", oneLine(m.Key))
@@ -95,7 +103,7 @@ func (p *requestParser) query(v recipe.Value, field string) {
 	if !ok {
 		return
 	}
-	p.out["query"] = obj
+	normal := make(recipe.Object, 0, len(obj))
 	for _, m := range obj {
 		here := at(field, m.Key)
 		switch {
@@ -109,22 +117,103 @@ func (p *requestParser) query(v recipe.Value, field string) {
 			p.credentialQuery(here, m.Key)
 		}
 		param := Param{Name: m.Key}
-		values, isList := m.Value.(recipe.Array)
-		if !isList {
-			values = recipe.Array{m.Value}
+		value := m.Value
+		if styled, ok := value.(recipe.Object); ok && (has(styled, "value") || has(styled, "style")) {
+			value = p.styled(styled, here, &param)
+		} else {
+			p.queryValues(value, here, &param)
 		}
-		for i, e := range values {
-			place := here
-			if isList {
-				place = fmt.Sprintf("%s[%d]", here, i)
-			}
-			if t, ok := p.queryValue(e, place); ok {
-				param.Values = append(param.Values, t)
-			}
-		}
+		normal = append(normal, recipe.Member{Key: m.Key, Value: value})
 		p.w.Request.Query = append(p.w.Request.Query, param)
 	}
+	p.out["query"] = normal
 }
+
+func has(o recipe.Object, key string) bool {
+	_, ok := o.Get(key)
+	return ok
+}
+
+const styledShape = `{"value": "{{tags}}", "style": "comma"}`
+
+var styles = []string{StyleRepeat, StyleComma, StylePipe, StyleBrackets}
+
+// styled reads a query parameter that says how its values are written, and
+// gives its normalised form.
+func (p *requestParser) styled(o recipe.Object, field string, param *Param) recipe.Value {
+	given, _ := p.members(o, field, styledShape, "value", "style")
+	if v, ok := given["style"]; ok {
+		param.Style = p.oneOf(v, at(field, "style"), "QUERY_STYLE", styles, styleHint)
+	}
+	v, ok := given["value"]
+	if !ok {
+		p.problem(at(field, "value"), "REQUIRED", "write "+styledShape, "is required")
+		return o
+	}
+	p.queryValues(v, at(field, "value"), param)
+	if param.Style == StylePipe {
+		for _, t := range param.Values {
+			if slices.ContainsFunc(t.parts, func(x part) bool { return strings.Contains(x.text, pipe) }) {
+				p.problem(at(field, "value"), "QUERY_STYLE", `write the values as an array, such as ["a", "b"]`, "| separates the values and cannot stand in one")
+			}
+		}
+	}
+	return ordered([]string{"value", "style"}, given)
+}
+
+// styleHint knows the names that OpenAPI has for the styles.
+func styleHint(s string) string {
+	switch plainName(s) {
+	case "csv", "simple", "commaseparated", "commas":
+		return `write "comma"`
+	case "multi", "form", "explode":
+		return `write "repeat"`
+	case "pipes", "pipedelimited":
+		return `write "pipe"`
+	case "bracket", "array", "php", "rails":
+		return `write "brackets"`
+	case "deepobject":
+		return memberHint
+	}
+	return ""
+}
+
+// oneOf reads one of a few words; "" when it is none. hint may know a word of
+// another format.
+func (c *checker) oneOf(v recipe.Value, field, code string, words []string, hint func(string) string) string {
+	all := "use one of " + strings.Join(words, ", ")
+	s, ok := c.text(v, field, all)
+	if !ok || slices.Contains(words, s) {
+		return s
+	}
+	if h := hint(s); h != "" {
+		all = h
+	} else if near := schema.Near(s, words); near != "" {
+		all = fmt.Sprintf("did you mean %q?", near)
+	}
+	c.problem(field, code, all, "%q is not supported", oneLine(s))
+	return ""
+}
+
+// queryValues reads one value or an array of them.
+func (p *requestParser) queryValues(v recipe.Value, field string, param *Param) {
+	values, isList := v.(recipe.Array)
+	if !isList {
+		values = recipe.Array{v}
+	}
+	for i, e := range values {
+		place := field
+		if isList {
+			place = fmt.Sprintf("%s[%d]", field, i)
+		}
+		if t, ok := p.queryValue(e, place); ok {
+			param.Values = append(param.Values, t)
+		}
+	}
+}
+
+// memberHint says what to do about an object in the query.
+const memberHint = `give each of its members a parameter of its own, such as "filter[status]": "{{status}}"`
 
 func (p *requestParser) queryValue(v recipe.Value, field string) (Template, bool) {
 	if s, ok := v.(string); ok {
@@ -136,7 +225,7 @@ func (p *requestParser) queryValue(v recipe.Value, field string) (Template, bool
 	}
 	switch v.(type) {
 	case recipe.Object:
-		p.problem(field, "QUERY_STYLE", `write a string such as "{{name}}"; an array argument is repeated`, "an object in the query is not supported")
+		p.problem(field, "QUERY_STYLE", memberHint+"; for an array write "+styledShape, "an object in the query is not supported")
 	default:
 		p.problem(field, "TYPE", "leave the parameter out", "expected string, number or boolean, got %s", typeOf(v))
 	}
@@ -182,17 +271,10 @@ func (p *requestParser) headers(v recipe.Value, field string) {
 	for _, m := range obj {
 		here := at(field, m.Key)
 		lower := strings.ToLower(m.Key)
-		switch {
-		case !isToken(m.Key):
-			p.problem(here, "HEADER_INVALID", "use letters, digits and -; a name cannot come from an argument", "%q is not a header name", oneLine(m.Key))
+		if !p.headerName(m.Key, here) {
 			continue
-		case redact.CredentialHeader(m.Key):
-			p.problem(here, "CREDENTIAL_HEADER", "a person stores the credential, and request.auth names it", "header %s looks like a credential", oneLine(m.Key))
-			continue
-		case slices.Contains(forbiddenHeaders, lower) || strings.HasPrefix(lower, "proxy-"):
-			p.problem(here, "HEADER_INVALID", "leave it out", "header %s belongs to the connection and cannot be set", oneLine(m.Key))
-			continue
-		case seen[lower]:
+		}
+		if seen[lower] {
 			p.problem(here, "DUPLICATE", "keep one of them", "header %s is set twice; case does not matter", oneLine(m.Key))
 			continue
 		}
@@ -206,6 +288,22 @@ func (p *requestParser) headers(v recipe.Value, field string) {
 	}
 }
 
+// headerName refuses the names that a wrapper cannot set.
+func (p *requestParser) headerName(name, field string) bool {
+	lower := strings.ToLower(name)
+	switch {
+	case !isToken(name):
+		p.problem(field, "HEADER_INVALID", "use letters, digits and -; a name cannot come from an argument", "%q is not a header name", oneLine(name))
+	case redact.CredentialHeader(name):
+		p.problem(field, "CREDENTIAL_HEADER", "a person stores the credential, and request.auth names it", "header %s looks like a credential", oneLine(name))
+	case slices.Contains(forbiddenHeaders, lower) || strings.HasPrefix(lower, "proxy-"):
+		p.problem(field, "HEADER_INVALID", "leave it out", "header %s belongs to the connection and cannot be set", oneLine(name))
+	default:
+		return true
+	}
+	return false
+}
+
 func (p *requestParser) headerValue(v recipe.Value, field string) (Template, bool) {
 	if s, ok := scalar(v); ok {
 		return literalTemplate(s), true
@@ -215,6 +313,10 @@ func (p *requestParser) headerValue(v recipe.Value, field string) (Template, boo
 		p.problem(field, "TYPE", `write one text such as "{{name}}"`, "expected string, number or boolean, got %s", typeOf(v))
 		return Template{}, false
 	}
+	return p.headerTemplate(s, field)
+}
+
+func (p *requestParser) headerTemplate(s, field string) (Template, bool) {
 	t, ok := p.template(s, field, func(Template) place { return inHeader })
 	if !ok {
 		return t, false
@@ -254,25 +356,16 @@ func (p *requestParser) body(v recipe.Value, field string) {
 		p.problem(field, "BODY_NOT_ALLOWED", "take body out, or allow POST, PUT, PATCH or DELETE", "a body cannot be sent with %s", strings.Join(p.w.Request.Methods, " or "))
 	}
 	p.bodyShape(v, field)
+	p.bodyAs(v, field)
 	root := p.bodyNode(v, field)
+	if p.bodyType == BodyText && root.text.parts == nil { // a literal text
+		text, _ := v.(string)
+		root.text = literalTemplate(text)
+	}
 	if p.report.OK() {
-		p.w.Request.Body = &Body{root: root}
+		p.w.Request.Body = &Body{Type: p.bodyType, brackets: p.brackets, root: root}
 	}
 	p.out["body"] = v
-}
-
-// bodyType warns of a literal Content-Type that says the body is something else
-// than the JSON it is.
-func (p *requestParser) bodyType() {
-	if p.w.Request.Body == nil {
-		return
-	}
-	for _, h := range p.w.Request.Headers {
-		t := h.Values[0]
-		if strings.EqualFold(h.Name, "Content-Type") && t.literal() && !strings.Contains(strings.ToLower(t.source), "json") {
-			p.warn(at("wrapper.request.headers", h.Name), "BODY_TYPE", "take the header out", "the body is sent as JSON, but the header says %s", oneLine(t.source))
-		}
-	}
 }
 
 func (p *requestParser) auth(v recipe.Value, field string) {

@@ -15,11 +15,15 @@ import (
 // elsewhere are the names that other formats have for the keys of a request.
 var elsewhere = map[string]string{
 	"params": "query", "parameters": "query", "queryparams": "query", "querystring": "query", "qs": "query", "search": "query",
-	"data": "body", "json": "body", "payload": "body", "form": "body", "requestbody": "body",
+	"data": "body", "json": "body", "payload": "body", "form": "body", "formdata": "body", "formbody": "body", "requestbody": "body",
 	"endpoint": "url", "uri": "url", "path": "url", "href": "url", "baseurl": "url",
 	"timeout": "timeoutMs", "timeoutseconds": "timeoutMs",
 	"authorization": "auth", "authentication": "auth", "credential": "auth", "credentials": "auth", "secret": "auth", "token": "auth", "apikey": "auth",
 	"verb": "method", "type": "method",
+	"contenttype": "bodyType", "bodyformat": "bodyType", "bodymode": "bodyType", "encoding": "bodyType",
+	"arrayformat": "formArrays", "arrays": "formArrays",
+	"ratelimit": "rate", "throttle": "rate", "maxconcurrency": "concurrency", "parallel": "concurrency",
+	"idempotency": "idempotencyKey", "idempotent": "idempotencyKey", "idempotencyheader": "idempotencyKey",
 }
 
 // outside are the names that other formats have for the top-level fields.
@@ -36,6 +40,9 @@ func plainName(key string) string {
 // keyHint says what to write instead of a key of request that is unknown.
 func keyHint(key string) string {
 	if want, ok := elsewhere[plainName(key)]; ok {
+		if want == "body" && strings.HasPrefix(plainName(key), "form") {
+			return `write "body", and "bodyType": "form"`
+		}
 		return fmt.Sprintf("write %q", want)
 	}
 	if near := schema.Near(key, requestKeys); near != "" {
@@ -131,17 +138,31 @@ func (p *requestParser) bodyShape(v recipe.Value, field string) {
 	if !ok {
 		return
 	}
+	filled := strings.Contains(s, "{{")
 	s = strings.TrimSpace(s)
 	holds := func(open, end string) bool {
 		return strings.HasPrefix(s, open) && strings.HasSuffix(s, end) && !strings.HasPrefix(s, "{{")
 	}
+	kind := ""
 	switch {
 	case holds("{", "}"):
-		p.warn(field, "BODY_TYPE", `write the object without the quotes around it, such as {"q": "{{q}}"}`, "the body is a text that holds an object, and is sent as a text")
+		kind = "object"
 	case holds("[", "]"):
-		p.warn(field, "BODY_TYPE", "write the array without the quotes around it", "the body is a text that holds an array, and is sent as a text")
-	case formText.MatchString(s):
-		p.warn(field, "BODY_TYPE", `write an object such as {"q": "{{q}}"}, if the API takes JSON`, "the body looks like a form, and is sent as a JSON text")
+		kind = "array"
+	}
+	hint := map[string]string{
+		"object": `write the object without the quotes around it, such as {"q": "{{q}}"}`,
+		"array":  "write the array without the quotes around it",
+	}[kind]
+	switch {
+	case p.bodyType == BodyJSON && kind != "":
+		p.warn(field, "BODY_TYPE", hint, "the body is a text that holds an %s, and is sent as a text", kind)
+	case p.bodyType == BodyJSON && formText.MatchString(s):
+		p.warn(field, "BODY_TYPE", `write an object such as {"q": "{{q}}"}, and "bodyType": "form" if the API takes a form`, "the body looks like a form, and is sent as a JSON text")
+	case p.bodyType == BodyText && filled && kind != "":
+		p.warn(field, "BODY_TYPE", hint+", and take bodyType out", "arguments go into a text as they are, so a quotation mark in one breaks the JSON around it")
+	case p.bodyType == BodyText && filled && formText.MatchString(s):
+		p.warn(field, "BODY_TYPE", `write an object such as {"q": "{{q}}"} with "bodyType": "form"`, "arguments go into a text as they are, so an & in one breaks the form around it")
 	}
 }
 

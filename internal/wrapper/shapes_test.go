@@ -47,7 +47,13 @@ func TestShapesOfOtherTools(t *testing.T) {
 		{"auth", in(`"auth":{"type":"bearer","token":"canary"}`), r + `.auth TYPE expected string, got object | write the name of a stored credential, such as "orders-key"; its kind and header are stored with it`, ""},
 		{"body as JSON text", in(`"body":"{\"q\":\"{{q}}\"}"`), "", r + `.body BODY_TYPE the body is a text that holds an object, and is sent as a text | write the object without the quotes around it, such as {"q": "{{q}}"}`},
 		{"body as array text", in(`"body":" [1] "`), "", r + `.body BODY_TYPE the body is a text that holds an array, and is sent as a text | write the array without the quotes around it`},
-		{"body as form", in(`"body":"q={{q}}&n=1"`), "", r + `.body BODY_TYPE the body looks like a form, and is sent as a JSON text | write an object such as {"q": "{{q}}"}, if the API takes JSON`},
+		{"body as form", in(`"body":"q={{q}}&n=1"`), "", r + `.body BODY_TYPE the body looks like a form, and is sent as a JSON text | write an object such as {"q": "{{q}}"}, and "bodyType": "form" if the API takes a form`},
+		{"text body as JSON", in(`"bodyType":"text","body":"{\"q\":\"{{q}}\"}"`), "", r + `.body BODY_TYPE arguments go into a text as they are, so a quotation mark in one breaks the JSON around it | write the object without the quotes around it, such as {"q": "{{q}}"}, and take bodyType out`},
+		{"text body as JSON without arguments", in(`"bodyType":"text","body":"{\"q\":1}"`), "", ""},
+		{"text body as form", in(`"bodyType":"text","body":"q={{q}}&n=1"`), "", r + `.body BODY_TYPE arguments go into a text as they are, so an & in one breaks the form around it | write an object such as {"q": "{{q}}"} with "bodyType": "form"`},
+		{"bodies of other tools", in(`"form":{},"form_data":{},"contentType":"x","rateLimit":1,"idempotency":{}`), r + `.form UNKNOWN_FIELD unknown key "form" | write "body", and "bodyType": "form"; ` +
+			r + `.form_data UNKNOWN_FIELD unknown key "form_data" | write "body", and "bodyType": "form"; ` + r + `.contentType UNKNOWN_FIELD unknown key "contentType" | write "bodyType"; ` +
+			r + `.rateLimit UNKNOWN_FIELD unknown key "rateLimit" | write "rate"; ` + r + `.idempotency UNKNOWN_FIELD unknown key "idempotency" | write "idempotencyKey"`, ""},
 		{"body is one argument", in(`"body":"{{q}}"`), "", ""},
 		{"body is a text", in(`"body":"a = {{q}}"`), "", ""},
 		{"timeout as a text", in(`"timeoutMs":"15000"`), r + ".timeoutMs TYPE expected a whole number of milliseconds, got string | such as 15000, without quotes", ""},

@@ -57,7 +57,7 @@ type Request struct {
 	URL     string   // as written, with placeholders
 	Query   []Param
 	Headers []Param
-	Body    *Body         // nil: none
+	Body    *Body         // nil: none; holds bodyType and formArrays
 	Auth    string        // a credential's name, never a value; "": none
 	Timeout time.Duration // of one request, 1 ms to MaxTimeout
 	// Concurrency lowers how many requests of this wrapper's origin may be in
@@ -88,7 +88,16 @@ type Idempotency struct {
 type Param struct {
 	Name   string
 	Values []Template // one, unless a query parameter is written as an array
+	Style  string     // of a query parameter's several values: one of the Style constants; "" is StyleRepeat
 }
+
+// The styles of a query parameter with several values.
+const (
+	StyleRepeat   = "repeat"   // tag=a&tag=b
+	StyleComma    = "comma"    // tag=a,b
+	StylePipe     = "pipe"     // tag=a%7Cb
+	StyleBrackets = "brackets" // tag%5B%5D=a&tag%5B%5D=b
+)
 
 // Document returns the normalised document: compact JSON in a fixed order of
 // the known fields, with the author's order wherever order has a meaning.

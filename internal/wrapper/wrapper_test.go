@@ -276,7 +276,6 @@ func TestU12ObjectInTheQuery(t *testing.T) {
 		{`{"filter":"{{filter}}"}`, `"filter":{"type":"array","items":{"type":"object"}}`},
 		{`{"filter":"{{filter}}"}`, `"filter":{"type":"array","items":{"type":"array"}}`},
 		{`{"filter":{"a":1}}`, ``},
-		{`{"filter":{"value":"{{filter}}","style":"comma"}}`, `"filter":{"type":"array"}`},
 	} {
 		_, report := wrapper.Parse([]byte(doc(`{"url":"https://h.test/","query":`+tt.query+`}`, tt.prop)))
 		if got := outline(report.Problems); got != "wrapper.request.query.filter QUERY_STYLE" {
