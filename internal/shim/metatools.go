@@ -73,8 +73,8 @@ const sampleProperty = `"sample":{"type":"string","description":"A JSON response
 
 const fieldsProperty = `"fields":{"type":"array","items":{"type":"string"},"description":"Show only these labels or record keys"}`
 
-// exampleWrapper is part of wrap_create's description. The end-to-end tests
-// save it, so it can not go stale.
+// exampleWrapper is part of wrap_create's description. A test of
+// internal/daemon takes it from the tool list, saves it and runs it.
 const exampleWrapper = `{"schemaVersion":1,"id":"shop.search","name":"Product search",` +
 	`"description":"Search the shop by words.",` +
 	`"request":{"method":"GET","url":"https://api.example.com/{{section}}/search","query":{"q":"{{words}}","limit":"{{limit}}"}},` +
@@ -95,7 +95,7 @@ func metaTools() []*metaTool {
 	return []*metaTool{
 		{
 			name: "wrap_list", title: "List wrappers",
-			description: "List saved REST wrappers, one line each: id - what it does - METHOD host - needs required arguments - credential name - last verified. Start here.",
+			description: "List saved REST wrappers, one line each: id - what it does - METHOD host - needs required arguments - secret NAME - tool NAME - last verified. Start here. Example: {\"query\":\"orders\"}",
 			schema: `{"type":"object","properties":{` +
 				`"query":{"type":"string","description":"Only those with this text in id, name, description or host"},` +
 				`"limit":{"type":"integer","minimum":1,"maximum":1000,"default":100}},"additionalProperties":false}`,
@@ -103,18 +103,18 @@ func metaTools() []*metaTool {
 		},
 		{
 			name: "wrap_get", title: "Show a wrapper",
-			description: "The whole document of one wrapper as JSON: request template, inputSchema (what args of wrap_run may hold) and response recipe.",
+			description: "The whole document of one wrapper as JSON: request template, inputSchema (what args of wrap_run may hold) and response recipe (its labels and record keys). Example: {\"id\":\"shop.search\"}",
 			schema:      `{"type":"object","properties":{"id":{"type":"string"}},"required":["id"],"additionalProperties":false}`,
 			args:        []string{"id"}, required: 1, hints: hints(true, false, true, false), call: (*Server).get,
 		},
 		{
 			name: "wrap_secret_list", title: "List credential names",
-			description: "Names of the credentials a person has stored, with the headers they fill and the hosts they may go to. Never values. A wrapper uses one by name: request.auth.",
+			description: "Names of the credentials a person has stored, with the headers they fill and the hosts they may go to. Never values. A wrapper uses one by name: request.auth. No arguments.",
 			schema:      noArguments, hints: hints(true, false, true, false), call: (*Server).secretList,
 		},
 		{
 			name: "wrap_derive", title: "Draft a recipe",
-			description: "Draft a response recipe from a sample, or from a url fetched once with GET and no credential. Give exactly one of the two. Returns the recipe as JSON: use it as \"response\" in wrap_create.",
+			description: "Draft a response recipe from a sample, or from a url fetched once with GET and no credential. Give exactly one of the two. Returns the recipe as JSON, to use as \"response\" in wrap_create, and a guess at pagination. Example: {\"url\":\"https://api.example.com/products?limit=3\"}",
 			schema: `{"type":"object","properties":{` + sampleProperty +
 				`,"url":{"type":"string"},"id":{"type":"string"},"name":{"type":"string","description":"Becomes the title"},"description":{"type":"string"},` +
 				`"max_fields":{"type":"integer","minimum":1,"maximum":20}},"additionalProperties":false}`,
@@ -122,13 +122,18 @@ func metaTools() []*metaTool {
 		},
 		{
 			name: "wrap_create", title: "Save a new wrapper",
-			description: "Check and save a new wrapper. Every problem is named with its field. Example:\n" + exampleWrapper + "\n" +
+			description: "Check and save a new wrapper. When it is refused every problem is named with its field and nothing is saved. Example:\n" + exampleWrapper + "\n" +
 				"{{name}} stands for an argument, in url, query, headers and body; each must be a property of inputSchema. " +
-				"A whole string \"{{items}}\" in body keeps the argument's JSON type; an omitted one leaves the member out; {{path|raw}} in url keeps slashes. " +
+				"A whole string \"{{items}}\" in body keeps the argument's JSON type; an omitted one leaves the member out; {{path|raw}} in url keeps slashes.\n" +
+				"request: method (GET), url, query, headers, body, bodyType (json, form or text), formArrays (repeat or brackets), auth, timeoutMs, " +
+				"idempotencyKey {\"header\":\"Idempotency-Key\"}, rate {\"requests\":5,\"seconds\":1}, concurrency. " +
+				"A query array repeats its name, or {\"value\":\"{{tags}}\",\"style\":\"comma\"} (pipe, brackets). " +
 				"A write: \"method\":\"POST\",\"body\":{\"customer\":\"{{customer_id}}\",\"lines\":\"{{items}}\"}. " +
+				"Never put a credential into it: \"auth\":\"NAME\" names one of wrap_secret_list.\n" +
+				"response: wrap_derive drafts it, wrap_test shows what it makes of a sample; without it the raw JSON comes back. " +
 				"Modes: table (select a list, fields are columns), document (one object), documents (title and template per item, \"template\":\"{{body}}\"). " +
-				"Field formats: text, number, integer, date, datetime, boolean, link, code, list, json. Without response the raw JSON comes back. " +
-				"Never put a credential into it: \"auth\":\"NAME\" in request names one of wrap_secret_list.",
+				"Field formats: text, number, integer, currency, percent, bytes, date, datetime, boolean, link, image, code, list, json, html, markdown.\n" +
+				"\"exposeAsTool\":true also makes it a tool of its own.",
 			schema: `{"type":"object","properties":{` + wrapperProperty + `},"required":["wrapper"],"additionalProperties":false}`,
 			args:   []string{"wrapper"}, required: 1, hints: hints(false, false, false, false), call: (*Server).create,
 		},
@@ -140,13 +145,13 @@ func metaTools() []*metaTool {
 		},
 		{
 			name: "wrap_delete", title: "Delete a wrapper",
-			description: "Delete a saved wrapper.",
+			description: "Delete a saved wrapper and its tool. Example: {\"id\":\"shop.search\"}",
 			schema:      `{"type":"object","properties":{"id":{"type":"string"}},"required":["id"],"additionalProperties":false}`,
 			args:        []string{"id"}, required: 1, hints: hints(false, true, true, false), call: (*Server).remove,
 		},
 		{
 			name: "wrap_run", title: "Run a wrapper",
-			description: "Send the request of a wrapper and return the answer as Markdown, as a JSON array of records, or both. Example: {\"id\":\"shop.search\",\"args\":{\"words\":\"phone\"},\"format\":\"json\"}",
+			description: "Send the request of a wrapper and return the answer: Markdown, a JSON array of records (format json, exact numbers), or both. When something is cut, the last lines say what gets more. Example: {\"id\":\"shop.search\",\"args\":{\"words\":\"phone\"},\"fields\":[\"Name\"],\"max_items\":5}",
 			schema: `{"type":"object","properties":{"id":{"type":"string"},` +
 				`"args":{"type":"object","description":"Arguments by the wrapper's inputSchema"},` +
 				`"format":{"type":"string","enum":["markdown","json","both"],"default":"markdown"},` +
@@ -156,7 +161,7 @@ func metaTools() []*metaTool {
 		},
 		{
 			name: "wrap_test", title: "Try a wrapper",
-			description: "Without sending anything: show the exact request that wrap_run would send, or with sample show what the recipe makes of it. Takes a saved id or an unsaved wrapper. dryRun:false sends for real, also for an unsaved wrapper.",
+			description: "Without sending anything: show the exact request that wrap_run would send, or with sample show what the recipe makes of it. Takes a saved id or an unsaved wrapper. dryRun:false sends for real, also for an unsaved wrapper. Example: {\"id\":\"shop.search\",\"args\":{\"words\":\"phone\"}}",
 			schema: `{"type":"object","properties":{"id":{"type":"string"},` +
 				`"wrapper":{"type":"object","description":"A document as for wrap_create, instead of id"},` +
 				`"args":{"type":"object"},` + sampleProperty +
@@ -169,7 +174,7 @@ func metaTools() []*metaTool {
 		},
 		{
 			name: "wrap_reload", title: "Read the wrappers again",
-			description: "Read the saved wrappers again after somebody else changed them.",
+			description: "Read the saved wrappers again after somebody else changed them. Returns how many there are. No arguments.",
 			schema:      noArguments, hints: hints(true, false, true, false), call: (*Server).reload,
 		},
 	}
