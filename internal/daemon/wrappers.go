@@ -82,9 +82,7 @@ func manifestEntry(e store.Entry) api.ManifestEntry {
 	}
 	if w.ExposeAsTool {
 		out.Tool, out.Priority = e.Tool, e.Priority
-		if out.Quarantined = wrapper.Portable(w); out.Quarantined == "" {
-			out.InputSchema = wrapper.PublishedSchema(w)
-		}
+		out.InputSchema, out.Quarantined = wrapper.Published(w)
 	}
 	if !e.Verified.IsZero() {
 		out.Verified = e.Verified.UTC().Format(time.RFC3339)

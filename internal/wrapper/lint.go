@@ -49,7 +49,7 @@ func Lint(w *Wrapper) []recipe.Problem {
 	}
 	switch n := len(published); {
 	case n > maxPublished:
-		add(&out, recipe.Problem{Field: inputField, Code: "TOOL_QUARANTINED", Message: Portable(w), Hint: "shorten descriptions and enums; wrap_run takes it as it is"})
+		add(&out, recipe.Problem{Field: inputField, Code: "TOOL_QUARANTINED", Message: tooLong(published), Hint: "shorten descriptions and enums; wrap_run takes it as it is"})
 	case n > lintPublished:
 		c.note(inputField, "shorten descriptions and enums", "has %d bytes, which every client's model reads in every session", n)
 	}

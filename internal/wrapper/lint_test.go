@@ -50,6 +50,8 @@ func TestLint(t *testing.T) {
 		{"quarantined", exposed("", "?q={{a b}}", object(`"a b":{"type":"string"}`)), strings.TrimSuffix(p, ".") + "['a b'] TOOL_QUARANTINED"},
 		{"dot", exposed("", "?q={{a.b}}", object(`"a.b":{"type":"string"}`)), strings.TrimSuffix(p, ".") + "['a.b'] TOOL_PORTABILITY"},
 		{"numbers in an enum", exposed("", "?q={{n}}", object(`"n":{"type":"integer","enum":[1,2]}`)), p + "n.enum TOOL_PORTABILITY"},
+		{"a number that a float holds", exposed("", "?q={{n}}", object(`"n":{"type":"integer","minimum":-9007199254740992,"maximum":9007199254740994,"default":1}`)), ""},
+		{"numbers that it does not", exposed("", "?q={{n}}", object(`"n":{"type":"integer","minimum":-9007199254740993,"maximum":9007199254740993,"default":9007199254740993}`)), p + "n.minimum TOOL_PORTABILITY; " + p + "n.maximum TOOL_PORTABILITY; " + p + "n.default TOOL_PORTABILITY"},
 		{"pattern", exposed("", "?q={{s}}", object(`"s":{"type":"string","pattern":"(?i)a"}`)), p + "s.pattern TOOL_PORTABILITY"},
 		{"cleaned without a word", exposed("", "?q={{s}}&r={{i}}", object(`"s":{"type":["string","null"],"format":"uuid"},"i":{"type":"array"}`)), ""},
 		{"800 characters", exposed(strings.Repeat("é", 800), "", object("")), ""},

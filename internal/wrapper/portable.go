@@ -1,7 +1,9 @@
 package wrapper
 
 import (
+	"encoding/json"
 	"fmt"
+	"math/big"
 	"regexp"
 	"slices"
 	"strings"
@@ -19,27 +21,40 @@ import (
 // tools must fit into one message.
 const maxPublished = 32 << 10
 
-// Portable says why a wrapper cannot be a tool of its own: a client would refuse
-// its schema however it is cleaned, and with it the whole tool list. The reason
-// is one line; it is empty when every known client takes the schema.
-func Portable(w *Wrapper) (reason string) {
-	if bad := badKeys(w.EffectiveSchema(), inputField); len(bad) > 0 {
-		return bad[0].Message
-	}
-	if n := len(PublishedSchema(w)); n > maxPublished {
-		return fmt.Sprintf("the schema has %d bytes, a tool's can have %d", n, maxPublished)
-	}
-	return ""
-}
-
-// PublishedSchema is the input schema as a client is shown it: an object with
+// Published is the input schema of w as a client is shown it: an object with
 // properties, in the author's order; each array with items that say something;
 // one type for each value, never null; enums of texts only; patterns that
 // JavaScript reads as this package does; the formats date, date-time, uri and
 // email; nothing required that has a default; no $-keywords, no combinators and
 // no boolean in the place of a schema. What is left out is said in descriptions.
-func PublishedSchema(w *Wrapper) []byte {
-	return recipe.Encode((&cleaner{}).node(w.EffectiveSchema(), inputField))
+//
+// A wrapper whose schema some client refuses however it is cleaned, and with it
+// the whole tool list, has none and cannot be a tool of its own: then reason,
+// one line, says why.
+func Published(w *Wrapper) (schema []byte, reason string) {
+	in := w.EffectiveSchema()
+	if bad := badKeys(in, inputField); len(bad) > 0 {
+		return nil, bad[0].Message
+	}
+	schema = recipe.Encode((&cleaner{}).node(in, inputField))
+	if reason = tooLong(schema); reason != "" {
+		return nil, reason
+	}
+	return schema, ""
+}
+
+// Portable is the reason why a wrapper cannot be a tool of its own, as Published
+// gives it; empty when it can.
+func Portable(w *Wrapper) (reason string) {
+	_, reason = Published(w)
+	return reason
+}
+
+func tooLong(schema []byte) string {
+	if n := len(schema); n > maxPublished {
+		return fmt.Sprintf("the schema has %d bytes, a tool's can have %d", n, maxPublished)
+	}
+	return ""
 }
 
 const inputField = "wrapper.inputSchema"
@@ -90,6 +105,7 @@ func (c *cleaner) node(in recipe.Object, field string) recipe.Object {
 					keep("type", common)
 				}
 			}
+			c.rounded(at(field, "enum"), values...)
 			switch {
 			case texts:
 				keep("enum", values)
@@ -99,6 +115,7 @@ func (c *cleaner) node(in recipe.Object, field string) recipe.Object {
 					"Gemini clients refuse an enum with other values than texts; tools show it in the description instead")
 			}
 		case "default":
+			c.rounded(at(field, m.Key), m.Value)
 			if m.Value != nil {
 				keep("default", m.Value)
 			}
@@ -127,7 +144,10 @@ func (c *cleaner) node(in recipe.Object, field string) recipe.Object {
 			if m.Value == true {
 				say("Deprecated.")
 			}
-		case "title", "description", "minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems", "additionalProperties":
+		case "minimum", "maximum":
+			c.rounded(at(field, m.Key), m.Value)
+			keep(m.Key, m.Value)
+		case "title", "description", "minLength", "maxLength", "minItems", "maxItems", "additionalProperties":
 			keep(m.Key, m.Value)
 		}
 	}
@@ -138,6 +158,25 @@ func (c *cleaner) node(in recipe.Object, field string) recipe.Object {
 		say("May be null.")
 	}
 	return described(out, words)
+}
+
+// rounded notes a whole number that JavaScript holds as another: a client's
+// model would be shown, and send, that one.
+func (c *cleaner) rounded(field string, values ...recipe.Value) {
+	for _, v := range values {
+		n, ok := v.(json.Number)
+		if !ok {
+			continue
+		}
+		exact, ok := new(big.Int).SetString(string(n), 10)
+		if !ok || exact.BitLen() <= 53 {
+			continue
+		}
+		if f, _ := new(big.Float).SetInt(exact).Float64(); big.NewFloat(f).Cmp(new(big.Float).SetInt(exact)) != 0 {
+			c.note(field, "declare the argument as a string, which keeps every digit", "JavaScript clients round %s", cut(string(n), 40))
+			return
+		}
+	}
 }
 
 // described adds words to a schema's description, and gives one to a schema

@@ -20,8 +20,8 @@ func input(schema string) string {
 
 func property(p string) string { return input(`{"type":"object","properties":{"p":` + p + `}}`) }
 
-// TestPublishedSchema: what a client is shown, beside what the author wrote.
-func TestPublishedSchema(t *testing.T) {
+// TestPublished: what a client is shown, beside what the author wrote.
+func TestPublished(t *testing.T) {
 	props := func(p string) string { return `{"type":"object","properties":{"p":` + p + `}}` }
 	tests := []struct{ name, doc, want string }{
 		{"no input schema", `{"schemaVersion":1,"id":"t","request":{"url":"https://h.test/"}}`, `{"type":"object","properties":{}}`},
@@ -76,11 +76,9 @@ func TestPublishedSchema(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			w := parse(t, tt.doc)
 			before := string(w.Document())
-			if d := cmp.Diff(tt.want, string(wrapper.PublishedSchema(w))); d != "" {
-				t.Errorf("(-want +got)\n%s", d)
-			}
-			if reason := wrapper.Portable(w); reason != "" {
-				t.Errorf("quarantined: %s", reason)
+			schema, reason := wrapper.Published(w)
+			if d := cmp.Diff(tt.want, string(schema)); d != "" || reason != "" {
+				t.Errorf("quarantined: %q (-want +got)\n%s", reason, d)
 			}
 			if string(w.Document()) != before {
 				t.Error("the author's document has changed")
@@ -119,8 +117,9 @@ func TestPortable(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if d := cmp.Diff(tt.reason, wrapper.Portable(parse(t, tt.doc))); d != "" {
-				t.Errorf("(-want +got)\n%s", d)
+			schema, reason := wrapper.Published(parse(t, tt.doc))
+			if d := cmp.Diff(tt.reason, reason); d != "" || (schema == nil) != (reason != "") {
+				t.Errorf("schema %s (-want +got)\n%s", schema, d)
 			}
 		})
 	}
@@ -179,38 +178,39 @@ func TestPortablePattern(t *testing.T) {
 	for _, tt := range tests {
 		p, _ := json.Marshal(tt.pattern)
 		w := parse(t, property(`{"type":"string","pattern":`+string(p)+`}`))
-		schema := string(wrapper.PublishedSchema(w))
-		if kept := strings.Contains(schema, `"pattern":`); kept != tt.kept {
+		schema, reason := wrapper.Published(w)
+		if kept := strings.Contains(string(schema), `"pattern":`); kept != tt.kept {
 			t.Errorf("%s: kept is %v: %s", tt.pattern, kept, schema)
 		}
 		if warned := strings.Contains(lines(wrapper.Lint(w)), "JavaScript clients refuse this pattern"); warned == tt.kept {
 			t.Errorf("%s: warned is %v", tt.pattern, warned)
 		}
-		if reason := wrapper.Portable(w); reason != "" {
+		if reason != "" {
 			t.Errorf("%s: quarantined: %s", tt.pattern, reason)
 		}
 	}
 }
 
-// FuzzPublishedSchema holds for every wrapper that parses and is portable: the
+// FuzzPublished holds for every wrapper that parses and is portable: the
 // schema that is shown has nothing that a known client refuses.
-func FuzzPublishedSchema(f *testing.F) {
+func FuzzPublished(f *testing.F) {
 	for _, s := range []string{
 		`{"type":"object","properties":{"a":{"type":["string","null"],"enum":["x",null],"default":"x","pattern":"(?i)x"},"n":{"type":"number","enum":[1]}},"required":["n"],"additionalProperties":false}`,
 		`{"type":"object","properties":{"o":{"type":"object","properties":{"d":{"type":"array"}}},"l":{"type":"array","items":{"type":"null"}},"any":{"examples":[1]}}}`,
 	} {
 		f.Add([]byte(s))
 	}
-	f.Fuzz(func(t *testing.T, schema []byte) {
-		w, _ := wrapper.Parse([]byte(input(string(schema))))
+	f.Fuzz(func(t *testing.T, author []byte) {
+		w, _ := wrapper.Parse([]byte(input(string(author))))
 		if w == nil {
 			return
 		}
 		wrapper.Lint(w)
-		if wrapper.Portable(w) != "" {
+		schema, reason := wrapper.Published(w)
+		if reason != "" {
 			return
 		}
-		v, err := recipe.Decode(wrapper.PublishedSchema(w), recipe.DecodeLimits{})
+		v, err := recipe.Decode(schema, recipe.DecodeLimits{})
 		if err != nil {
 			t.Fatal(err)
 		}
