@@ -80,7 +80,7 @@ func withDefault(hs []Header, name, value string) []Header {
 type build struct {
 	args     map[string]recipe.Value
 	lists    map[string][]string // query values of the arrays, escaped
-	refused  map[string]bool     // arguments that cannot stand in the path
+	refused  map[string]bool     // arguments that cannot stand in the path or in a form
 	problems []recipe.Problem
 	large    *fault.Error // the request is too large; nothing more is filled in
 }

@@ -20,6 +20,7 @@ type form struct {
 	name     []byte // of the value being written, encoded
 	depth    int    // names inside each other in name
 	arg      string // the argument whose value is being written; "": the template's own
+	refused  bool   // that argument cannot stand in a form
 	visits   int    // values that were looked at
 }
 
@@ -94,8 +95,8 @@ func (f *form) node(n *bodyNode) {
 			}
 			return
 		}
-		if v, given := f.b.args[name]; given {
-			f.arg = name
+		if v, given := f.b.args[name]; given && !f.b.refused[name] {
+			f.arg, f.refused = name, false
 			f.value(v)
 			f.arg = ""
 		}
@@ -158,7 +159,7 @@ func isCompound(v recipe.Value) bool {
 
 // value writes a value that has no placeholders.
 func (f *form) value(v recipe.Value) {
-	if !f.visit() {
+	if f.refused || !f.visit() {
 		return
 	}
 	switch v := v.(type) {
@@ -194,7 +195,8 @@ func (f *form) nameable(key string) bool {
 	}
 	what := misnamed(key, f.depth)
 	if what != "" {
-		f.visits++
+		f.refused = true
+		f.b.refuse(f.arg)
 		f.b.problem(f.arg, "PATTERN", "nest objects instead of writing brackets", "the value goes into a form, and its member %q %s", oneLine(key), what)
 	}
 	return what == ""

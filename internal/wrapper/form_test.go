@@ -311,3 +311,73 @@ func TestPreviewOfBodies(t *testing.T) {
 		}
 	}
 }
+
+// A form and a text have the bound of any body, counted as sent.
+func TestBodyLimits(t *testing.T) {
+	const repeated = `{"a":"{{v}}","b":"{{v}}","c":"{{v}}","d":"{{v}}","e":"{{v}}","f":"{{v}}"}`
+	const names = len("a=&b=&c=&d=&e=&f=")
+	for _, tt := range []struct {
+		name, request string
+		size          int // of what stands around six values
+		value, last   string
+	}{
+		{"form", `"bodyType":"form","body":` + repeated, names, "x", "x"},
+		{"form, escaped", `"bodyType":"form","body":` + repeated, names, "&", "%26"},
+		{"text", `"bodyType":"text","body":"{{v}}{{v}}{{v}}{{v}}{{v}}{{v}}"`, 0, "x", "x"},
+	} {
+		n := (wrapper.MaxBody - tt.size) / len(tt.last) / 6
+		rest := wrapper.MaxBody - tt.size - 6*n*len(tt.last)
+		args := `{"v":"` + strings.Repeat(tt.value, n) + `"}`
+		pad := func(k int) string { // fills up with literal bytes
+			if tt.name == "text" {
+				return strings.Replace(tt.request, `"body":"`, `"body":"`+strings.Repeat("z", k), 1)
+			}
+			return strings.Replace(tt.request, `"a":"`, `"`+strings.Repeat("z", k)+`a":"`, 1)
+		}
+		at := parse(t, doc(`{"method":"POST","url":"https://h.test/",`+pad(rest)+`}`, `"v":{"type":"string"}`))
+		c, err := at.Build([]byte(args))
+		if len(args) > 1<<20 {
+			t.Fatalf("%s: arguments of %d bytes", tt.name, len(args))
+		}
+		if err != nil || len(c.Body) != wrapper.MaxBody {
+			t.Errorf("%s: at the limit: %v", tt.name, err)
+		}
+		over := parse(t, doc(`{"method":"POST","url":"https://h.test/",`+pad(rest+1)+`}`, `"v":{"type":"string"}`))
+		if got := build(over, args); got != "POLICY_REQUEST_TOO_LARGE wrapper.request.body" {
+			t.Errorf("%s: one over: %.100s", tt.name, got)
+		}
+	}
+}
+
+// The document keeps what was written, in one order, and is read again as
+// itself; its digest covers the new keys.
+func TestDocumentOfBodiesAndPace(t *testing.T) {
+	const given = `{"schemaVersion":1,"id":"t","request":{"rate":{"seconds":1,"requests":5},"concurrency":2,"idempotencyKey":{"value":"{{k}}","header":"Idempotency-Key"},"timeoutMs":5,` +
+		`"formArrays":"brackets","bodyType":"form","body":{"z":1,"a":"{{k}}"},"query":{"z":{"style":"comma","value":["{{k}}"]},"y":{"style":null,"value":1},"x":[1]},"url":"https://h.test/","method":"POST"},` +
+		`"inputSchema":{"type":"object","properties":{"k":{}}}}`
+	const want = `{"schemaVersion":1,"id":"t","request":{"method":"POST","url":"https://h.test/","query":{"z":{"value":["{{k}}"],"style":"comma"},"y":{"value":1},"x":[1]},` +
+		`"body":{"z":1,"a":"{{k}}"},"bodyType":"form","formArrays":"brackets","timeoutMs":5,"idempotencyKey":{"header":"Idempotency-Key","value":"{{k}}"},"concurrency":2,"rate":{"requests":5,"seconds":1}},` +
+		`"inputSchema":{"type":"object","properties":{"k":{}}}}`
+	w := parse(t, given)
+	if d := cmp.Diff(want, string(w.Document())); d != "" {
+		t.Error(d)
+	}
+	again := parse(t, want)
+	if string(again.Document()) != want || again.Digest() != w.Digest() {
+		t.Error("the document is read otherwise")
+	}
+	for from, to := range map[string]string{
+		`"style":"comma"`: `"style":"pipe"`, `"concurrency":2`: `"concurrency":3`, `"seconds":1`: `"seconds":2`, `"brackets"`: `"repeat"`,
+		`,"value":"{{k}}"}`: `}`, `"Idempotency-Key"`: `"X-Key"`, `,"formArrays":"brackets"`: ``,
+	} {
+		if other := parse(t, strings.Replace(want, from, to, 1)); other.Digest() == w.Digest() {
+			t.Errorf("the digest does not cover %s", from)
+		}
+	}
+	if got := wrapper.Lint(parse(t, doc(`{"method":"POST","url":"https://h.test/","query":{"a":{"value":["{{a}}"],"style":"comma"}},"bodyType":"form","body":{"b":["{{b}}"]},"idempotencyKey":{"header":"K","value":"{{c}}"}}`, `"a":{},"b":{},"c":{},"d":{}`))); outline(got) != "wrapper.inputSchema.properties.d ARGUMENT_UNUSED" {
+		t.Errorf("unused: %s", lines(got))
+	}
+	if got := wrapper.Lint(parse(t, doc(`{"method":"POST","url":"https://h.test/","bodyType":"text","body":"{{a}}"}`, `"a":{}`))); len(got) > 0 {
+		t.Errorf("unused: %s", lines(got))
+	}
+}

@@ -24,7 +24,15 @@ func FuzzBuild(f *testing.F) {
 		`{"schemaVersion":1,"id":"t","request":{"method":"PUT","url":"https://h.test:8443/a%2Fb?q={{q}}&","body":"{{q}}","auth":"k"},"inputSchema":{"type":"object","properties":{"q":{}}}}`,
 		`{"schemaVersion":1,"id":"t","request":{"url":"http://[::1]/{{q|raw}}"},"inputSchema":{"type":"object","properties":{"q":{"type":"string"}},"required":["q"]},"response":{"schemaVersion":1,"fields":{"A":"a"}}}`,
 	}
+	docs = append(docs,
+		`{"schemaVersion":1,"id":"t","request":{"method":"POST","url":"https://h.test/","bodyType":"form","formArrays":"brackets","body":{"a":"{{a}}","m":{"k":"{{a}}","l":["{{l}}",{"x":"{{o}}"}]},"t[]":"{{l}}","n":null},"idempotencyKey":{"header":"Idempotency-Key","value":"k{{a}}"},"concurrency":3,"rate":{"requests":5,"seconds":1}},"inputSchema":{"type":"object","properties":{"a":{},"l":{},"o":{}}}}`,
+		`{"schemaVersion":1,"id":"t","request":{"methods":["PUT","GET"],"url":"https://h.test/","bodyType":"form","body":"{{q}}"},"inputSchema":{"type":"object","properties":{"q":{}}}}`,
+		`{"schemaVersion":1,"id":"t","request":{"method":"POST","url":"https://h.test/","headers":{"content-type":"text/csv"},"bodyType":"text","body":"{{a}},{{q}}\n"},"inputSchema":{"type":"object","properties":{"a":{},"q":{}}}}`,
+		`{"schemaVersion":1,"id":"t","request":{"url":"https://h.test/?x=1","query":{"c":{"value":"{{l}}","style":"comma"},"p":{"style":"pipe","value":["{{l}}","x{{a}}"]},"b":{"value":["{{l}}",1],"style":"brackets"},"r":{"value":"{{q}}","style":"repeat"}}},"inputSchema":{"type":"object","properties":{"a":{},"l":{},"q":{}}}}`,
+		`{"schemaVersion":1,"id":"t","request":{"method":"POST","url":"https://h.test/","body":{"v":"{{o}}"}},"inputSchema":{"type":"object","properties":{"o":{}}},"response":{"schemaVersion":1,"fields":{"A":"a"},"pagination":{"type":"cursor","next":"n","cursorParam":"v.after","in":"body"}}}`,
+	)
 	args := []string{
+		`{"a":"x","l":["p,q","r|s",null,[1],{"k":[]}],"o":{"k":{"z":1.50}},"q":{"a":1,"b":[true,null,{"c":""}]}}`, `{"o":{"x][y":1,"":2},"l":[[],[{}],[[1]]],"a":""}`,
 		`{"a":"x","c":"a/b","l":["p","q"],"o":{"k":1.0}}`, `{"a":"..","c":"a/../b"}`, `{"a":"a\r\nEvil: 1","c":"x"}`, `{"a":"@evil.test/","c":"?#"}`,
 		`{"a":9007199254740993,"b":".","c":"%2e%2e","method":"POST"}`, `{"q":"/"}`, `{"q":["a",null,true]}`, `{"a":"{{b}}","c":"{{a}}"}`, `null`, `{"a":1,"a":2}`, `{"a":1e999,"c":""}`,
 	}
@@ -88,10 +96,47 @@ func checkCall(t *testing.T, w *wrapper.Wrapper, c *wrapper.Call) {
 			t.Fatalf("header %q: %q", h.Name, h.Value)
 		}
 	}
-	if c.Body != nil && (!json.Valid(c.Body) || c.Method == "GET" || c.Method == "HEAD") {
-		t.Fatalf("%s with body %q", c.Method, c.Body)
-	}
+	checkBody(t, w, c)
 	if len(text) > wrapper.MaxURL || len(c.Body) > wrapper.MaxBody {
 		t.Fatalf("URL of %d bytes, body of %d", len(text), len(c.Body))
+	}
+}
+
+func checkBody(t *testing.T, w *wrapper.Wrapper, c *wrapper.Call) {
+	types := 0
+	for _, h := range c.Header {
+		if strings.EqualFold(h.Name, "Content-Type") {
+			types++
+		}
+	}
+	if c.Body == nil {
+		if c.Preview().Body != nil {
+			t.Fatal("a preview of no body")
+		}
+		return
+	}
+	if types != 1 || c.Method == "GET" || c.Method == "HEAD" || !json.Valid(c.Preview().Body) {
+		t.Fatalf("%s with %d content types and body %q", c.Method, types, c.Body)
+	}
+	switch w.Request.Body.Type {
+	case wrapper.BodyJSON:
+		if !json.Valid(c.Body) {
+			t.Fatalf("%q is not JSON", c.Body)
+		}
+	case wrapper.BodyForm:
+		form, err := url.ParseQuery(string(c.Body))
+		if err != nil || bytes.ContainsFunc(c.Body, func(r rune) bool { return r <= 0x20 || r >= 0x7f }) {
+			t.Fatalf("%q is not a form: %v", c.Body, err)
+		}
+		pairs := 0
+		for name, values := range form {
+			pairs += len(values)
+			if opened := strings.Count(name, "["); name == "" || !strings.Contains(string(w.Document()), "[") && opened != strings.Count(name, "]") {
+				t.Fatalf("the name %q in %q", name, c.Body)
+			}
+		}
+		if got := strings.Count(string(c.Body), "="); got != pairs { // each pair has one, all others are escaped
+			t.Fatalf("%d pairs in %q", pairs, c.Body)
+		}
 	}
 }

@@ -26,6 +26,14 @@ func amplified() []struct{ name, request, args, want string } {
 		return b.String()
 	}
 	const url = `"url":"https://h.test/"`
+	const form = `"method":"POST","url":"https://h.test/","bodyType":"form"`
+	empties := `[` + strings.Repeat("[],", 190_000) + `[]]`
+	misnamed := func(n int) string { // {"":1} nested in elements
+		return `[` + strings.Repeat(`{"":1},`, n-1) + `{"":1}]`
+	}
+	styled := func(style, values string) string {
+		return url + `,"query":{"q":{"style":"` + style + `","value":[` + values + `]}}`
+	}
 	large := func(part string) string { return "POLICY_REQUEST_TOO_LARGE wrapper.request." + part }
 	a := func(s string) string { return `{"a":"` + s + `"}` }
 	return []struct{ name, request, args, want string }{
@@ -48,6 +56,19 @@ func amplified() []struct{ name, request, args, want string } {
 		{"path, refused", `"url":"https://h.test/` + strings.Repeat("{{a|raw}}/", 1400) + `z"`, a(strings.Repeat("x", 16000) + "/.."), "args.a PATH_SEGMENT"},
 		{"body", `"method":"POST",` + url + `,"body":{` + numbered("p{{a}}", 1000) + `}`, a(text), large("body")},
 		{"body, whole", `"method":"POST",` + url + `,"body":[` + quoted(`"{{a}}"`, 25000) + `]`, a(text), large("body")},
+		{"comma", styled("comma", quoted(`"{{a}}"`, 1000)), a(spaces), large("url")},
+		{"comma, array", styled("comma", quoted(`"{{a}}"`, 1000)), `{"a":["` + spaces + `"]}`, large("url")},
+		{"comma, nulls", styled("comma", quoted(`"{{a}}"`, 15000)), `{"a":` + nulls + `}`, "GET https://h.test/"},
+		{"pipe, refused", styled("pipe", quoted(`"{{a}}"`, 15000)), `{"a":["` + strings.Repeat("|", 5000) + `"]}`, "args.a PATTERN"},
+		{"brackets, mixed", styled("brackets", quoted(`"p{{a}}"`, 1000)), a(spaces), large("url")},
+		{"form", form + `,"body":{` + numbered("p{{a}}", 1000) + `}`, a(text), large("body")},
+		{"form, escaped", form + `,"body":{` + numbered("{{a}}", 1000) + `}`, a(spaces), large("body")},
+		{"form, long name", form + `,"body":{"` + strings.Repeat("n", 100_000) + `":[` + quoted(`"{{b}}"`, 14000) + `]}`, a("x"), "POST https://h.test/\nContent-Type: application/x-www-form-urlencoded\n\n"},
+		{"form, long name of elements", form + `,"body":{"` + strings.Repeat("n", 100_000) + `":"{{a}}"}`, `{"a":[` + strings.Repeat(`1,`, 100_000) + `1]}`, large("body")},
+		{"form, nothing written", form + `,"body":{"x":[` + quoted(`"{{a}}"`, 25000) + `]}`, `{"a":` + empties + `}`, large("body")},
+		{"form, misnamed", form + `,"body":{"x":[` + quoted(`"{{a}}"`, 25000) + `]}`, `{"a":` + misnamed(90_000) + `}`, "args.a PATTERN"},
+		{"form, beside omitted", form + `,"body":{` + numbered("{{a}}{{b}}", 10000) + `}`, a(text), "POST https://h.test/\nContent-Type: application/x-www-form-urlencoded\n\n"},
+		{"text", `"method":"POST","url":"https://h.test/","bodyType":"text","body":"` + strings.Repeat("{{a}}", 25000) + `"`, a(text), large("body")},
 		{"body, beside omitted", `"method":"POST",` + url + `,"body":{` + numbered("{{a}}{{b}}", 10000) + `}`, a(text), "POST https://h.test/\n\n{}"},
 	}
 }

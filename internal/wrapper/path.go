@@ -100,12 +100,17 @@ func (b *build) pathValue(p part, before int) []string {
 	n := len(b.problems)
 	pieces := b.checkedPathValue(p, before)
 	if len(b.problems) > n {
-		if b.refused == nil {
-			b.refused = map[string]bool{}
-		}
-		b.refused[p.name] = true
+		b.refuse(p.name)
 	}
 	return pieces
+}
+
+// refuse notes an argument that need not be looked at again.
+func (b *build) refuse(name string) {
+	if b.refused == nil {
+		b.refused = map[string]bool{}
+	}
+	b.refused[name] = true
 }
 
 func (b *build) checkedPathValue(p part, before int) []string {
