@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/hyperbolic-gateway/hb-rest/internal/daemon"
 )
 
 // mainVariable makes this test program hbrestd itself: see TestMain.
@@ -405,5 +407,48 @@ func TestRealPinentryInterrupted(t *testing.T) {
 				t.Errorf("its screen was left open: %q", shown)
 			}
 		})
+	}
+}
+
+// The daemon's passphrase is asked for on its terminal: twice when it is new,
+// with what was wrong with the last one, and not where nobody is.
+func TestPassphrase(t *testing.T) {
+	const head = "The key of the credentials will be kept in an encrypted file. Choose a passphrase of at least 12 characters for it. Without the passphrase the credentials are lost.\nPassphrase (not shown): \n"
+	const again = "The same passphrase again, against slips.\nPassphrase (not shown): \n"
+	const old = "The key of the credentials is in an encrypted file.\nPassphrase (not shown): \n"
+	for _, tc := range []struct {
+		name  string
+		ask   daemon.Passphrase
+		typed []string
+		want  string
+		fails string
+		shown string
+	}{
+		{"new", daemon.Passphrase{New: true, Least: 12}, []string{"correct horse\r", "correct horse\r"}, "correct horse", "", head + again},
+		{"slipped", daemon.Passphrase{New: true, Least: 12}, []string{"correct horse\r", "correct hores\r", "correct horse\r", "correct horse\r"}, "correct horse", "", head + again + "The two passphrases were not the same.\n" + head + again},
+		{"known", daemon.Passphrase{Least: 12}, []string{"correct horse\r"}, "correct horse", "", old},
+		{"wrong before", daemon.Passphrase{Least: 12, Problem: "the passphrase does not open the encrypted file"}, []string{"correct horse\r"}, "correct horse", "", "The passphrase does not open the encrypted file.\n" + old},
+		{"Ctrl-D", daemon.Passphrase{Least: 12}, []string{"\x04"}, "", errNoAnswer.Error(), old},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			var steps []step
+			for _, typed := range tc.typed {
+				steps = append(steps, step{"(not shown): ", typed})
+			}
+			ty := newTypist(t, steps...)
+			w := newWorld(t, nil)
+			w.tty, w.person = ty.program.Name(), true
+			got, err := w.app(io.Discard, io.Discard).passphrase()(t.Context(), tc.ask)
+			if string(got) != tc.want || (err == nil) != (tc.fails == "") || err != nil && !strings.Contains(err.Error(), tc.fails) {
+				t.Errorf("%q, %v", got, err)
+			}
+			if shown := ty.transcript(); shown != tc.shown {
+				t.Errorf("the terminal shows %q, want %q", shown, tc.shown)
+			}
+			ty.mustBeRestored()
+		})
+	}
+	if newWorld(t, nil).app(io.Discard, io.Discard).passphrase() != nil {
+		t.Error("somebody would be asked where nobody is")
 	}
 }

@@ -52,6 +52,7 @@ type Options struct {
 // A Passphrase is a question for one.
 type Passphrase struct {
 	New     bool   // there is no encrypted file yet: what is entered now will open it
+	Least   int    // characters
 	Problem string // what was wrong with the last answer; "" at first
 }
 
@@ -125,10 +126,10 @@ func (d *Daemon) start(ctx context.Context) (err error) {
 	if err := d.openAudit(d.given.AuditPath); err != nil {
 		return err
 	}
-	if err := d.listen(ctx); err != nil {
+	if err := d.openVault(ctx); err != nil { // it may ask a person: nobody waits at the port meanwhile
 		return err
 	}
-	if err := d.openVault(ctx); err != nil {
+	if err := d.listen(ctx); err != nil {
 		return err
 	}
 	if err := d.refresh(); err != nil {

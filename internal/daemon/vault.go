@@ -102,7 +102,7 @@ func (d *Daemon) systemKey(ctx context.Context) (secrets.KeySource, error) {
 // file. It is held until the daemon ends, as the key is.
 func (d *Daemon) enterPassphrase(ctx context.Context, k *secrets.Keyring) error {
 	_, err := os.Stat(filepath.Join(k.Dir, k.Item))
-	ask := Passphrase{New: errors.Is(err, fs.ErrNotExist)}
+	ask := Passphrase{New: errors.Is(err, fs.ErrNotExist), Least: secrets.MinPassphrase}
 	for {
 		text, err := d.askPassphrase(ctx, ask)
 		if err != nil {

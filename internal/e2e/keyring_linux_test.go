@@ -17,6 +17,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // A desktop is a private session bus with a real gnome-keyring.
@@ -178,7 +180,7 @@ func TestRealKeyring(t *testing.T) {
 		}
 		list := p.must("", "secret", "list", "--json")
 		for _, w := range append(words, `"`+state+`"`) {
-			if !strings.Contains(list, w) {
+			if !strings.Contains(list, w) || strings.Contains(list, "dbus-launch") {
 				t.Errorf("%s: no %q in\n%s", when, w, list)
 			}
 		}
@@ -197,9 +199,9 @@ func TestRealKeyring(t *testing.T) {
 	works("without a bus while the daemon runs")
 	p.stop()
 	p.start()
-	refuses("no bus", "none", "fix")
+	refuses("no bus", "none", "there is no session bus", "hbrestd config set keyring file", "hbrestd-passphrase")
 	d.startBus()
-	refuses("a bus without a keyring", "none", "fix")
+	refuses("a bus without a keyring", "none", "there is no keyring service", "hbrestd config set keyring file", "hbrestd-passphrase")
 	d.login(p, "")
 	refuses("locked", "locked", "Unlock")
 	if out, code := p.try("new-value-0123456789\n", "secret", "set", "other", "--stdin", "--host", "127.0.0.1"); code == 0 || !strings.Contains(out, "locked") {
@@ -241,6 +243,153 @@ func TestRealKeyring(t *testing.T) {
 		if bytes.Contains(b, []byte("value-0123456789")) {
 			t.Errorf("the value is in %s", name)
 		}
+	}
+}
+
+// The session bus is restarted under a running daemon, and the keyring with it,
+// as when a person logs out and in again: calls work again by themselves, and
+// new credentials can be stored. Nobody restarts the daemon or asks it to look.
+func TestBusRestarted(t *testing.T) {
+	d := newDesktop(t)
+	p := newPerson(t, d.env()...)
+	up := newEcho(t)
+	d.login(p, "pw")
+	p.start()
+	p.must("value-0123456789\n", "secret", "set", "key", "--stdin", "--host", "127.0.0.1")
+	p.save(authed("w", up.URL+"/items", "key"))
+	restart := func() {
+		t.Helper()
+		d.stopBus()
+		end(d.keyring)
+		d.startBus()
+		d.login(p, "pw")
+	}
+	works := func(when string) {
+		t.Helper()
+		if out, code := p.try("", "wrapper", "run", "w"); code != 0 || !strings.Contains(out, "[redacted]") {
+			t.Errorf("%s: exit %d\n%s", when, code, out)
+		}
+	}
+	restart()
+	works("restarted while the key is held")
+	p.must("value-9876543210\n", "secret", "set", "second", "--stdin", "--host", "127.0.0.1")
+
+	// A daemon that has not asked yet finds the new bus where the old one was.
+	p.stop()
+	p.start()
+	restart()
+	works("restarted before the key was asked for")
+
+	// One that has asked in vain asks again a second later.
+	p.stop()
+	p.start()
+	d.stopBus()
+	end(d.keyring)
+	if out, code := p.try("", "wrapper", "run", "w", "--json"); code == 0 || !strings.Contains(out, "there is no session bus") {
+		t.Errorf("without a bus: exit %d\n%s", code, out)
+	}
+	d.startBus()
+	d.login(p, "pw")
+	start := time.Now()
+	for {
+		out, code := p.try("", "wrapper", "run", "w")
+		if code == 0 && strings.Contains(out, "[redacted]") {
+			break
+		}
+		if time.Since(start) > 3*time.Second {
+			t.Fatalf("calls do not work again after %v: exit %d\n%s", time.Since(start), code, out)
+		}
+		time.Sleep(50 * time.Millisecond) // an agent that tries again; there is nothing to wait for
+	}
+	t.Logf("calls work again %v after the bus and the keyring do", time.Since(start).Round(time.Millisecond))
+	p.must("value-5555555555\n", "secret", "set", "third", "--stdin", "--host", "127.0.0.1")
+}
+
+// A daemon on a terminal, without a systemd credential, asks for the passphrase
+// of the encrypted file: twice for a new one, again after a wrong one.
+func TestPassphraseOnATerminal(t *testing.T) {
+	const passphrase = "correct horse battery"
+	p := newPerson(t, "HB_WRAP_KEYRING=file")
+	up := newEcho(t)
+	var shown bytes.Buffer
+	start := func(typed ...string) (stop func()) {
+		t.Helper()
+		fd, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+		if err != nil {
+			t.Skipf("this machine has no pseudo-terminals: %v", err)
+		}
+		person := os.NewFile(uintptr(fd), "ptmx")
+		n, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0); err != nil {
+			t.Fatal(err)
+		}
+		tty, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
+		if err != nil {
+			t.Skipf("this machine has no pseudo-terminals: %v", err)
+		}
+		cmd := exec.Command(filepath.Join(p.bin, "hbrestd"), "run", "-v")
+		cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = p.env, tty, tty, tty
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { end(cmd) })
+		_ = tty.Close()
+		var seen strings.Builder
+		buf := make([]byte, 4096)
+		for asked := 0; !listening.MatchString(seen.String()); {
+			n, err := person.Read(buf)
+			if err != nil {
+				t.Fatalf("the terminal closed: %v\n%s", err, seen.String())
+			}
+			seen.Write(buf[:n])
+			shown.Write(buf[:n])
+			if strings.Count(seen.String(), "(not shown): ") > asked {
+				if asked == len(typed) {
+					t.Fatalf("one question more than expected:\n%s", seen.String())
+				}
+				_, _ = io.WriteString(person, typed[asked]+"\r")
+				asked++
+			}
+		}
+		if got := strings.Count(seen.String(), "(not shown): "); got != len(typed) {
+			t.Errorf("%d questions, want %d:\n%s", got, len(typed), seen.String())
+		}
+		rest := make(chan struct{})
+		go func() {
+			defer close(rest)
+			_, _ = io.Copy(&shown, person)
+		}()
+		return func() {
+			_ = cmd.Process.Signal(os.Interrupt)
+			_ = cmd.Wait()
+			<-rest
+			_ = person.Close()
+		}
+	}
+	stop := start(passphrase, passphrase)
+	p.must("value-0123456789\n", "secret", "set", "key", "--stdin", "--host", "127.0.0.1")
+	p.save(authed("w", up.URL+"/items", "key"))
+	stop()
+	stop = start("too short", "not that horse", passphrase)
+	if out, code := p.try("", "wrapper", "run", "w"); code != 0 || !strings.Contains(out, "[redacted]") {
+		t.Errorf("exit %d\n%s", code, out)
+	}
+	stop()
+	places := map[string][]byte{"terminal": shown.Bytes(), "commands": p.said.Bytes()}
+	p.walk(places, "")
+	for name, b := range places {
+		for _, typed := range []string{passphrase, "not that horse", "value-0123456789"} {
+			if bytes.Contains(b, []byte(typed)) {
+				t.Errorf("%q is in %s", typed, name)
+			}
+		}
+	}
+	if !strings.Contains(shown.String(), "The passphrase does not open the encrypted file.") || !strings.Contains(shown.String(), "It has fewer than 12 characters.") {
+		t.Errorf("the terminal shows\n%s", shown.String())
 	}
 }
 

@@ -540,61 +540,80 @@ func TestSilentBus(t *testing.T) {
 	before := p.sealed()
 	p.env = append(p.env[:3:3], "DBUS_SESSION_BUS_ADDRESS=unix:path="+bus, "XDG_RUNTIME_DIR="+filepath.Dir(bus), "HOME="+t.TempDir())
 
-	start := time.Now()
-	p.must("", "version")
-	// An idle machine needs 20 ms. What is held up by the bus needs seconds; the
-	// bound is for machines that are busy with other tests.
-	took := time.Since(start)
-	if took > time.Second {
-		t.Errorf("hbrestd version took %v", took)
+	// The bounds are for a machine that has time. Other tests take it away, so
+	// that the best of a few tries counts; what the bus holds up is held up in
+	// each of them.
+	best := func(what string, limit time.Duration, try func() time.Duration) {
+		t.Helper()
+		took := try()
+		for range 4 {
+			if took <= limit {
+				break
+			}
+			took = min(took, try())
+		}
+		if took > limit {
+			t.Errorf("%s took %v, want at most %v", what, took, limit)
+		}
+		t.Logf("%s: %v", what, took.Round(time.Millisecond))
 	}
-	t.Logf("hbrestd version: %v", took.Round(time.Millisecond))
-	start = time.Now()
-	p.start()
-	p.get("/wrap/status")
-	if took := time.Since(start); took > 2*time.Second {
-		t.Errorf("the first /wrap/status came %v after the start", took)
-	}
+	best("hbrestd version", 100*time.Millisecond, func() time.Duration {
+		start := time.Now()
+		p.must("", "version")
+		return time.Since(start)
+	})
+	best("a start and /wrap/status", time.Second, func() time.Duration {
+		if p.daemon.cmd.ProcessState == nil {
+			p.stop()
+		}
+		start := time.Now()
+		p.start()
+		p.get("/wrap/status")
+		return time.Since(start)
+	})
 	if n := connections(); n != 0 {
 		t.Errorf("%d connections to the bus before anybody needs a credential", n)
 	}
-	start = time.Now()
-	done := make(chan string)
-	go func() {
-		out, _ := p.try2("wrapper", "run", "w")
-		done <- out
-	}()
-	var slowest time.Duration
-	others := 0
 	var out string
-	for waiting := true; waiting; others++ {
-		at := time.Now()
-		p.get("/wrap/status")
-		p.get("/wrap/secrets")
-		slowest = max(slowest, time.Since(at))
-		select {
-		case out = <-done:
-			waiting = false
-		case <-time.After(50 * time.Millisecond):
+	var slowest time.Duration
+	others, tries := 0, 0
+	best("a credentialed call", 5500*time.Millisecond, func() time.Duration {
+		if tries++; tries > 1 { // a failure is remembered for a while
+			p.stop()
+			p.start()
 		}
-	}
-	took = time.Since(start)
-	if took > 7*time.Second || took < 4*time.Second { // 5 s, and the start of a command on a busy machine
-		t.Errorf("the credentialed call took %v, want 5.5 s at most on an idle machine", took)
-	}
-	if !strings.Contains(out, "credentials cannot be used now") || !strings.Contains(out, "did not answer within 5 seconds") || !strings.Contains(out, "hbrestd secret list") {
+		start := time.Now()
+		done := make(chan string)
+		go func() {
+			out, _ := p.try2("wrapper", "run", "w")
+			done <- out
+		}()
+		for {
+			at := time.Now()
+			p.get("/wrap/status")
+			p.get("/wrap/secrets")
+			slowest = max(slowest, time.Since(at))
+			others++
+			select {
+			case out = <-done:
+				return time.Since(start)
+			case <-time.After(50 * time.Millisecond):
+			}
+		}
+	})
+	if !strings.Contains(out, "credentials cannot be used now") || !strings.Contains(out, "did not answer within 5 seconds") || !strings.Contains(out, "hbrestd config set keyring file") || strings.Contains(out, "person") {
 		t.Errorf("it said %s", out)
 	}
 	if slowest > time.Second {
 		t.Errorf("meanwhile the slowest of %d other calls took %v", others, slowest)
 	}
-	if n := connections(); n != 1 {
-		t.Errorf("%d connections to the bus, want 1", n)
+	if n := connections(); n != tries {
+		t.Errorf("%d connections to the bus in %d tries", n, tries)
 	}
 	if out := p.must("", "wrapper", "run", "plain"); !strings.Contains(out, "plain") {
 		t.Error(out)
 	}
-	t.Logf("credentialed call: %v; %d others meanwhile, the slowest %v", took.Round(time.Millisecond), others, slowest.Round(time.Millisecond))
+	t.Logf("%d other calls meanwhile, the slowest %v", others, slowest.Round(time.Millisecond))
 	p.stop()
 	if p.sealed() != before {
 		t.Error("the records changed")

@@ -47,9 +47,9 @@ const (
 	// KeyTimeout bounds one attempt to get the key: a keyring may wait for a
 	// prompt that nobody sees.
 	KeyTimeout = 5 * time.Second
-	// failureKept is how long a failure answers for the keyring, so that a burst
-	// of calls waits for it once.
-	failureKept = 5 * time.Second
+	// failureKept is how long a failure answers for the keyring at least, so that
+	// a burst of calls asks it once. One that took longer answers for as long.
+	failureKept = time.Second
 )
 
 const (
@@ -149,7 +149,7 @@ func (v *Vault) masterKey(ctx context.Context, create bool) (*box, error) {
 			return v.box, nil
 		}
 		wanted := create && errors.Is(v.keyErr, ErrNoKey)
-		if v.keyErr != nil && !wanted && v.now().Sub(v.keyErrAt) < failureKept {
+		if v.keyErr != nil && !wanted && v.now().Sub(v.keyErrAt) < v.keyErrFor {
 			defer v.keyMu.Unlock()
 			return nil, locked(stateOf(v.keyErr), v.keyErr)
 		}
@@ -180,6 +180,7 @@ func (v *Vault) masterKey(ctx context.Context, create bool) (*box, error) {
 func (v *Vault) askForKey(f *keyFlight) {
 	ctx, cancel := context.WithTimeout(v.life, KeyTimeout)
 	defer cancel()
+	start := v.now()
 	key, err := v.source(ctx, f.create)
 	if err != nil && ctx.Err() != nil && v.life.Err() == nil {
 		err = &KeyError{stateOf(context.DeadlineExceeded)}
@@ -198,6 +199,7 @@ func (v *Vault) askForKey(f *keyFlight) {
 	defer v.keyMu.Unlock()
 	f.box, f.err = b, err
 	v.box, v.keyErr, v.keyErrAt, v.keyFlight = b, err, v.now(), nil
+	v.keyErrFor = max(failureKept, v.keyErrAt.Sub(start))
 	close(f.done)
 }
 

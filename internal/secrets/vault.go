@@ -50,6 +50,7 @@ type Vault struct {
 	box       *box
 	keyErr    error
 	keyErrAt  time.Time
+	keyErrFor time.Duration
 	keyFlight *keyFlight
 	closed    bool
 }
