@@ -233,7 +233,7 @@ func presentPlan(p *api.Plan, unsaved bool) string {
 		fmt.Fprintf(&b, "%s: %s\n", h.name, h.value)
 	}
 	if len(p.Request.Body) > 0 {
-		fmt.Fprintf(&b, "\n%s\n", requestBody(p.Request.Body))
+		fmt.Fprintf(&b, "\n%s\n", requestBody(&p.Request))
 	}
 	b.WriteByte('\n')
 	if args := compact(p.Args); args != "" && args != "null" {
@@ -259,13 +259,14 @@ func presentPlan(p *api.Plan, unsaved bool) string {
 	return strings.TrimRight(b.String(), "\n")
 }
 
-// requestBody shows a body: JSON as it is, another text without its quotes.
-func requestBody(raw json.RawMessage) string {
+// requestBody shows a body as it is sent: a form or a text without the quotes
+// that it has on the way here.
+func requestBody(r *api.Request) string {
 	var s string
-	if raw[0] == '"' && json.Unmarshal(raw, &s) == nil && strings.ContainsAny(s, "\n=&{[<") {
+	if r.BodyType != "" && json.Unmarshal(r.Body, &s) == nil {
 		return s
 	}
-	return compact(raw)
+	return compact(r.Body)
 }
 
 func presentDerived(r *api.DeriveResult) string {

@@ -355,6 +355,15 @@ Next: wrap_run with the same id and args.`
 	if d := cmp.Diff(want, presentPlan(&plan, false)); d != "" {
 		t.Error(d)
 	}
+	for _, tt := range []struct{ body, bodyType, want string }{
+		{`"a=x+%26&b=<"`, "form", "a=x+%26&b=<"},
+		{`"plain"`, "text", "plain"},
+		{`"a=1&b"`, "", `"a=1&b"`}, // JSON: the quotes are sent
+	} {
+		if got := requestBody(&api.Request{Body: json.RawMessage(tt.body), BodyType: tt.bodyType}); got != tt.want {
+			t.Errorf("%s body %s is shown as %s", tt.bodyType, tt.body, got)
+		}
+	}
 	refused := api.Plan{
 		Wrapper: api.WrapperRef{ID: "x"}, Args: json.RawMessage(`{}`),
 		Request:  api.Request{Method: "GET", URL: "http://127.0.0.1/", Headers: json.RawMessage(`{}`)},

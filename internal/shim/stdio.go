@@ -230,6 +230,9 @@ func (c *lineConn) decode(line []byte, err error) []jsonrpc.Message {
 		c.refuse(nil, jsonrpc.CodeParseError, "not JSON: "+err.Error())
 		return nil
 	}
+	if len(parts) == 0 {
+		c.refuse(nil, jsonrpc.CodeInvalidRequest, "an empty batch")
+	}
 	var msgs []jsonrpc.Message
 	for _, p := range parts {
 		e := look(p)
