@@ -186,8 +186,11 @@ type Request struct {
 	URL    string `json:"url"`
 	// FinalURL is where redirects led; empty without any.
 	FinalURL string          `json:"finalUrl,omitempty"`
-	Headers  json.RawMessage `json:"headers"`        // object, in order
-	Body     json.RawMessage `json:"body,omitempty"` // as sent
+	Headers  json.RawMessage `json:"headers"` // object, in order
+	// Body is the JSON that was sent, or a string that holds the form or text:
+	// BodyType says which.
+	Body     json.RawMessage `json:"body,omitempty"`
+	BodyType string          `json:"bodyType,omitempty"` // form or text; absent: JSON, or no body
 }
 
 // Meta is the recipe's account of a rendering.

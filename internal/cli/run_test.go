@@ -220,7 +220,7 @@ func TestWrapperTest(t *testing.T) {
 	check(t, "live", w.hb("wrapper", "test", "typed", "--live", "--max-pages", "2"), said{0, md, ""})
 
 	plan.Refused = []api.Refusal{{Code: "POLICY_SCHEME", Field: "wrapper.request.url", Message: "plain http is off"}, {Code: "SECRET_NOT_FOUND", Field: "wrapper.request.auth", Message: "no credential orders-key", Hint: "Add it."}}
-	plan.Request.Body = json.RawMessage(`"a=1&b=2"`)
+	plan.Request.Body, plan.Request.BodyType = json.RawMessage(`"a=1&b=2"`), "form"
 	check(t, "refused", w.hb("wrapper", "test", "typed"), said{
 		7, strings.Replace(request, `{"n":9007199254740993,"s":"<&>"}`, "a=1&b=2", 1),
 		notes + "hbrestd: error: a real call would be refused: plain http is off\n  wrapper.request.auth: no credential orders-key (Add it.)\nhbrestd: hint: Use https, or allow plain http to a host of your own with `hbrestd allow add` and --http.\n",

@@ -313,7 +313,7 @@ func requestText(r *api.Request) string {
 	}
 	if len(r.Body) > 0 {
 		v, err := recipe.Decode(r.Body, recipe.DecodeLimits{})
-		if s, isText := v.(string); err == nil && isText {
+		if s, isText := v.(string); err == nil && isText && r.BodyType != "" { // a JSON text is sent with its quotes
 			fmt.Fprintf(&b, "\n%s\n", s)
 		} else {
 			fmt.Fprintf(&b, "\n%s\n", compactJSON(r.Body))

@@ -199,7 +199,7 @@ func request(c *wrapper.Call, final *url.URL) api.Request {
 	for _, h := range p.Headers {
 		headers = append(headers, recipe.Member{Key: h.Name, Value: h.Value})
 	}
-	out := api.Request{Method: p.Method, URL: p.URL, Headers: recipe.Encode(headers), Body: p.Body}
+	out := api.Request{Method: p.Method, URL: p.URL, Headers: recipe.Encode(headers), Body: p.Body, BodyType: p.BodyType}
 	if final != nil {
 		out.FinalURL = redact.URL(final)
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/hyperbolic-gateway/hb-rest/internal/redact"
@@ -88,14 +89,20 @@ type Preview struct {
 	Auth     string
 }
 
-// Preview returns the call with everything credential-shaped masked.
+// Preview returns the call with everything credential-shaped masked. A random
+// idempotency key, which the sender makes, is shown as [random].
 func (c *Call) Preview() Preview {
 	p := Preview{Method: c.Method, URL: redact.URL(c.URL), Headers: []Header{}, Body: c.Body, Auth: c.Auth}
 	if c.Body != nil && (c.bodyType == BodyForm || c.bodyType == BodyText) {
 		p.Body, p.BodyType = recipe.Encode(string(c.Body)), c.bodyType
 	}
+	keyed := c.IdempotencyHeader == ""
 	for _, h := range c.Header {
 		p.Headers = append(p.Headers, Header{h.Name, redact.HeaderValue(h.Name, h.Value)})
+		keyed = keyed || strings.EqualFold(h.Name, c.IdempotencyHeader)
+	}
+	if !keyed {
+		p.Headers = append(p.Headers, Header{c.IdempotencyHeader, "[random]"})
 	}
 	return p
 }

@@ -71,8 +71,8 @@ func TestDocsExamples(t *testing.T) {
 	if problems != "" {
 		t.Errorf("the last wrapper of the page has problems:\n%s", problems)
 	}
-	if checked != 6 {
-		t.Errorf("%d results found; the page has 6", checked)
+	if checked != 9 {
+		t.Errorf("%d results found; the page has 9", checked)
 	}
 }
 

@@ -108,6 +108,22 @@ func TestIdempotencyOfACall(t *testing.T) {
 				have.Sent = append(have.Sent, h)
 			}
 		}
+		shown := "" // in a dry run
+		for _, h := range c.Preview().Headers {
+			if h.Name == "Idempotency-Key" {
+				shown += h.Value
+			}
+		}
+		want := ""
+		switch {
+		case len(tt.want.Sent) > 0:
+			want = tt.want.Sent[0].Value
+		case tt.want.Header != "":
+			want = "[random]"
+		}
+		if shown != want {
+			t.Errorf("%s %s is shown with %q", tt.request, tt.args, shown)
+		}
 		if d := cmp.Diff(tt.want, have, cmpopts.EquateEmpty()); d != "" {
 			t.Errorf("%s %s\n%s", tt.request, tt.args, d)
 		}
