@@ -225,3 +225,35 @@ func sorted(names []string) string {
 	slices.Sort(names)
 	return strings.Join(names, " ")
 }
+
+// TestTheLongestList: 200 tools of the largest definition are one line that
+// clients read.
+func TestTheLongestList(t *testing.T) {
+	var entries []api.ManifestEntry
+	for i := range 200 {
+		e := exposed(fmt.Sprintf("w%03d", i))
+		g, err := newGeneratedTool(e, map[string]bool{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		const property = `"p":{"type":"string","description":""}`
+		fill := maxDefinition - (len(g.line) - len(g.id) - 1) - len(property)
+		e.InputSchema = json.RawMessage(`{"type":"object","properties":{"p":{"type":"string","description":"` + strings.Repeat("x", fill) + `"}}}`)
+		if g, err = newGeneratedTool(e, map[string]bool{}); err != nil || len(g.line) != maxDefinition+len("w000\n") {
+			t.Fatalf("%v: %d bytes", err, len(g.line))
+		}
+		entries = append(entries, e)
+	}
+	b := newBridge(t)
+	b.publish(3, entries...)
+	s := ready(t, New(Options{Client: b.client(), Version: "test", MaxTools: 200}))
+	s.text("wrap_reload", "{}", false) // the list is there
+	s.send(`{"jsonrpc":"2.0","id":"list","method":"tools/list"}`)
+	var line string
+	for !strings.Contains(line, `"id":"list"`) {
+		line = s.receive()
+	}
+	if n := strings.Count(line, `"name":"wrap_`); n != 210 || len(line) >= maxFrame || len(line) < 200*maxDefinition {
+		t.Errorf("%d tools in %d bytes", n, len(line))
+	}
+}

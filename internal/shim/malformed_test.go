@@ -18,7 +18,7 @@ func TestMalformed(t *testing.T) {
 		head, tail := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"wrap_reload","arguments":{"x":"`, `"}}}`
 		return head + strings.Repeat("x", n-len(head)-len(tail)-1) + tail
 	}
-	const none = "" // no answer
+	const none = ""                               // no answer
 	tests := []struct{ name, line, want string }{ // want is in the answer
 		{"no JSON", `hello`, `"id":null,"error":{"code":-32700`},
 		{"cut off", `{"jsonrpc":"2.0","id":1,"method":"tools/li`, `"id":null,"error":{"code":-32700`},
