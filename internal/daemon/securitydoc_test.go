@@ -48,6 +48,32 @@ func TestSecurityPageNamesTests(t *testing.T) {
 	}
 }
 
+// Every promise of its tables is held by a test.
+func TestSecurityPagePromises(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../docs/security.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	test := regexp.MustCompile("`[a-z0-9]+\\.Test\\w+`[^|]*\\|$")
+	held, promises := false, 0
+	for line := range strings.Lines(string(page)) {
+		switch line = strings.TrimSpace(line); {
+		case !strings.HasPrefix(line, "|"):
+			held = false
+		case strings.HasSuffix(line, "| Held by |"):
+			held = true
+		case held && !strings.HasPrefix(line, "| ---"):
+			if promises++; !test.MatchString(line) {
+				t.Errorf("no test holds %s", line)
+			}
+		}
+	}
+	if promises < 60 {
+		t.Errorf("%d promises were found", promises)
+	}
+}
+
 // Its links within the page lead somewhere.
 func TestSecurityPageLinks(t *testing.T) {
 	t.Parallel()

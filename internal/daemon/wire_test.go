@@ -270,7 +270,7 @@ func TestArgumentsOnTheWire(t *testing.T) {
 }
 
 // Nothing of the bridge's own conversation leaves the machine: not its token,
-// not its headers, whatever the caller sends.
+// not its headers, whatever the caller sends (S-10).
 func TestBridgeSecretsStayHome(t *testing.T) {
 	t.Parallel()
 	up := newWire(t, `{"id":1}`)

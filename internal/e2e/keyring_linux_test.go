@@ -144,7 +144,8 @@ func (d *desktop) forget(p *person) {
 	}
 }
 
-// The whole life of a credential with all three programs and a real keyring.
+// The whole life of a credential with all three programs and a real keyring; a
+// locked one refuses without asking anybody (D23).
 func TestRealKeyring(t *testing.T) {
 	d := newDesktop(t)
 	p := newPerson(t, d.env()...)
