@@ -74,6 +74,7 @@ func TestScripts(t *testing.T) {
 			"daemon":       cmdDaemon,
 			"upstream":     cmdUpstream,
 			"upstream-hit": cmdUpstreamHit,
+			"httpbin":      cmdHTTPBin,
 			"mcp":          cmdMCP,
 			"http":         cmdHTTP,
 			"freeport":     cmdFreePort,
