@@ -105,6 +105,7 @@ func serve(ctx context.Context, s *Server, t *Stdio, log *slog.Logger) int {
 			eof, late = nil, time.After(exitTime)
 		case <-stopped:
 			stopped, late = nil, time.After(exitTime)
+			t.Stop()
 		case <-late:
 			log.Warn("ended with a call still running")
 			return 0

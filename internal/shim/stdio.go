@@ -34,13 +34,20 @@ type Stdio struct {
 	In  io.Reader
 	Out io.Writer // one Write for each line
 
-	eof chan struct{} // closed when In has ended
+	eof  chan struct{} // closed when In has ended
+	stop chan struct{} // closed by Stop
+	once sync.Once     // guards stop
 }
 
 // NewStdio carries messages from in and to out.
 func NewStdio(in io.Reader, out io.Writer) *Stdio {
-	return &Stdio{In: in, Out: out, eof: make(chan struct{})}
+	return &Stdio{In: in, Out: out, eof: make(chan struct{}), stop: make(chan struct{})}
 }
+
+// Stop ends the session as if the client had closed its side, but gives running
+// calls no time: the SDK waits for them when its context ends, and cancels them
+// only when the input does.
+func (t *Stdio) Stop() { t.once.Do(func() { close(t.stop) }) }
 
 // EOF is closed when the client has closed its side.
 func (t *Stdio) EOF() <-chan struct{} { return t.eof }
@@ -85,6 +92,8 @@ func (c *lineConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 			return nil, ctx.Err()
 		case <-c.closed:
 			return nil, io.EOF
+		case <-c.t.stop:
+			return nil, io.EOF
 		case msgs, ok := <-c.incoming:
 			if !ok {
 				c.drain(ctx)
@@ -117,6 +126,8 @@ func (c *lineConn) drain(ctx context.Context) {
 		select {
 		case <-c.idle:
 		case <-limit.C:
+			return
+		case <-c.t.stop:
 			return
 		case <-c.closed:
 			return
