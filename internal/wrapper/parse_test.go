@@ -281,6 +281,11 @@ func TestHostileDocumentsAreCheap(t *testing.T) {
 		"keywords":             `{"schemaVersion":1,"inputSchema":` + object(`"minLengt_%d":1,`) + "}",
 		"required":             `{"schemaVersion":1,"inputSchema":{"type":"object","properties":{` + strings.Join(props, ",") + `},"required":[` + fill(`"property_numbr_%d",`) + "]}}",
 		"enums":                `{"schemaVersion":1,"inputSchema":{"type":"object","properties":{` + fill(`"p%d":`+enum+",") + "}}}",
+		"form names":           request(`"bodyType":"form","body":` + object(`"a%d":{"b[":1},`)),
+		"form arrays":          request(`"bodyType":"form","body":{"a":` + strings.Repeat("[", 59) + fill(`{"b[%d":{"":1}},`) + strings.Repeat("]", 59) + "}"),
+		"styles":               request(`"query":` + object(`"key%d":{"value":"{{property_number_1}}","stile":1},`)),
+		"style keys":           request(`"query":{"a":` + strings.TrimSuffix(object(`"stil_%d":1,`), "}") + `,"value":1}}`),
+		"pipes":                request(`"query":{"a":{"style":"pipe","value":[` + fill(`"|%d",`) + `]}}`),
 		"duplicates":           request(`"body":` + object(`"a":{"b":1,"b":%d},`)),
 	} {
 		t.Run(name, func(t *testing.T) {
