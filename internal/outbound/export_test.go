@@ -5,7 +5,7 @@ func (c *Client) Waiting(origin string) int {
 	c.queue.mu.Lock()
 	defer c.queue.mu.Unlock()
 	if l := c.queue.lanes[origin]; l != nil {
-		return l.waited
+		return len(l.waiting)
 	}
 	return 0
 }

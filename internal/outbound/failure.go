@@ -53,8 +53,11 @@ func (e *timeoutError) Unwrap() error { return context.DeadlineExceeded }
 // caller's context first, then the request's own timeout.
 func ended(caller context.Context, h *hop, err error) error {
 	var f *fault.Error
-	if err == nil || errors.As(err, &f) {
-		return err // the cause was known before time ran out
+	if err == nil {
+		return nil
+	}
+	if errors.As(err, &f) {
+		return afterHops(h, f) // the cause was known before time ran out
 	}
 	if caller.Err() != nil {
 		return caller.Err()
@@ -63,18 +66,38 @@ func ended(caller context.Context, h *hop, err error) error {
 		return err
 	}
 	var t *timeoutError
-	sent := errors.As(err, &t) && t.sent
+	sent := errors.As(err, &t) && t.sent || h.n > 0
 	what := "did not answer completely within"
 	if !sent {
 		what = "could not be reached within"
 	}
 	return fault.New("UPSTREAM_TIMEOUT", "%s %s %s", h.target.host, what, h.limit).
-		With(fault.Retryable(!sent || !h.write), fault.Hint("%s", timeoutHint(h.limit, h.most, h.write, sent)), fault.Cause(err))
+		With(fault.Retryable(!sent || h.safe), fault.Hint("%s", timeoutHint(h.limit, h.most, !h.safe, sent)), fault.Cause(err))
+}
+
+// afterHops takes back "retryable" when a hop before this one has carried out a
+// write: repeating the request would do it again.
+func afterHops(h *hop, f *fault.Error) error {
+	if h.n == 0 || h.safe || !f.Retryable {
+		return f
+	}
+	g := *f
+	return g.With(fault.Retryable(false), brokenHint(true))
 }
 
 // sendFault names an error from before the answer's header was complete.
 func sendFault(ctx context.Context, h *hop, w *wire, err error) error {
 	sent, tlsErr := w.state()
+	named := nameSendFault(ctx, h, sent, tlsErr, err)
+	var f *fault.Error
+	if sent || h.n > 0 || !errors.As(named, &f) {
+		return named
+	}
+	g := *f // a dial's error may be known to others
+	return g.With(fault.Cause(&unsentError{f}))
+}
+
+func nameSendFault(ctx context.Context, h *hop, sent bool, tlsErr, err error) error {
 	var f *fault.Error
 	if errors.As(err, &f) {
 		if h.n > 0 {
@@ -93,9 +116,9 @@ func sendFault(ctx context.Context, h *hop, w *wire, err error) error {
 		return fault.New("UPSTREAM_PROTOCOL", "%s does not speak TLS on port %s", host, h.target.port).With(cause)
 	case isCut(err):
 		f := fault.New("UPSTREAM_CONNECT", "%s closed the connection before it answered", host).
-			With(fault.Retryable(!sent || !h.write), cause)
+			With(fault.Retryable(!sent || h.safe), cause)
 		if sent {
-			f.With(brokenHint(h.write))
+			f.With(brokenHint(!h.safe))
 		}
 		return f
 	case tlsErr != nil || isTLS(err):
@@ -131,7 +154,7 @@ func (c *Client) readFault(ctx context.Context, h *hop, status int, err error) e
 		return fault.New("UPSTREAM_PROTOCOL", "the answer's chunks are malformed").With(with...)
 	}
 	return fault.New("RESPONSE_INCOMPLETE", "the answer stopped before its end").
-		With(append(with, fault.Retryable(!h.write), brokenHint(h.write))...)
+		With(append(with, fault.Retryable(h.safe), brokenHint(!h.safe))...)
 }
 
 // isCut reports a connection that ended, in whatever way, before the answer.

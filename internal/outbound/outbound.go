@@ -20,6 +20,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"runtime"
 	"time"
 
 	"github.com/hyperbolic-gateway/hb-rest/internal/fault"
@@ -99,7 +100,8 @@ type Request struct {
 	URL    *url.URL
 	Header http.Header
 	Body   []byte
-	// Timeout covers everything from the queue to the last byte of the body.
+	// Timeout covers everything from the queue to the last byte of the body, but
+	// not the wait for Rate.
 	Timeout time.Duration
 	// SecretHeaders are dropped for good when a redirect changes the origin.
 	SecretHeaders []string
@@ -116,7 +118,16 @@ type Request struct {
 	// Mutating marks a request that changes something although its method is
 	// GET or HEAD (a method-override header). Other methods always do.
 	Mutating bool
-	Tag      Tag
+	// Repeatable marks a write that does nothing more when it is done twice. It
+	// decides whether a fault is retryable; redirects are as strict as ever.
+	Repeatable bool
+	// Concurrency, unless 0, makes the request wait until fewer than so many are
+	// in flight to the origin, whoever sent them. Policy.PerHost holds as well.
+	Concurrency int
+	// Rate holds the request back until its turn. The wait for it comes before
+	// Timeout begins, but for a redirect; it ends with the context.
+	Rate Rate
+	Tag  Tag
 }
 
 // NewRequest makes a request, so that callers need not import net/http.
@@ -128,6 +139,9 @@ func NewRequest(method string, u *url.URL, body []byte) *Request {
 func (r *Request) write() bool {
 	return r.Mutating || r.Method != http.MethodGet && r.Method != http.MethodHead
 }
+
+// repeatable reports whether sending the request twice does no harm.
+func (r *Request) repeatable() bool { return r.Repeatable || !r.write() }
 
 // A Response is the final answer, whatever its status.
 type Response struct {
@@ -161,7 +175,10 @@ type Client struct {
 	policy    Policy
 	opt       Options
 	transport *http.Transport
+	fresh     *http.Transport // each request on a connection of its own
 	queue     queue
+	pacing    pacing
+	decoding  chan struct{} // as many as may decode at once
 }
 
 // New makes a client; it opens nothing before the first Send.
@@ -184,7 +201,7 @@ func New(p Policy, o Options) *Client {
 	if o.UserAgent == "" {
 		o.UserAgent = "hb-rest"
 	}
-	c := &Client{policy: p, opt: o, queue: queue{limit: p.PerHost}}
+	c := &Client{policy: p, opt: o, queue: queue{limit: p.PerHost}, decoding: make(chan struct{}, runtime.GOMAXPROCS(0))}
 	conf := &tls.Config{}
 	if o.TLS != nil {
 		conf = o.TLS.Clone()
@@ -202,6 +219,8 @@ func New(p Policy, o Options) *Client {
 		IdleConnTimeout:        60 * time.Second,
 		ExpectContinueTimeout:  time.Second,
 	}
+	c.fresh = c.transport.Clone()
+	c.fresh.DisableKeepAlives = true
 	return c
 }
 

@@ -2,75 +2,96 @@ package outbound
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"sync"
-
-	"github.com/hyperbolic-gateway/hb-rest/internal/fault"
 )
 
-// A queue bounds the exchanges in flight to each origin.
+// errFull says that MaxWaiting wait already.
+var errFull = errors.New("the queue is full")
+
+// A queue bounds what is under way at once in each lane: the exchanges in
+// flight to an origin, or whose turn it is at a rate.
 type queue struct {
 	limit int
-	mu    sync.Mutex // guards lanes and the counts in them
+	mu    sync.Mutex // guards lanes and what is in them
 	lanes map[string]*lane
 }
 
-// A lane is one origin's places. It exists while somebody uses or wants it.
+// A lane exists while somebody uses or wants it.
 type lane struct {
-	places        chan struct{} // holds one value per place taken
-	users, waited int
+	inside  int
+	waiting []*waiter // in the order they came
 }
 
-// enter takes a place for origin, waiting until ctx ends. It returns leave,
-// which must be called once, or BUSY when MaxWaiting others wait already, or
-// the context's error.
-func (q *queue) enter(ctx context.Context, origin string) (leave func(), err error) {
-	q.mu.Lock()
-	if q.lanes == nil {
-		q.lanes = make(map[string]*lane)
+// A waiter is one who is not let in yet.
+type waiter struct {
+	limit int
+	in    chan struct{} // closed when it is
+}
+
+// enter takes a place in a lane, first come, first served, waiting until ctx
+// ends. own, unless 0, lowers the limit for this one: it is let in when fewer
+// than own are inside, whoever they are, and nobody passes it meanwhile. enter
+// returns leave, which must be called once, or errFull when MaxWaiting others
+// wait already, or the context's error.
+func (q *queue) enter(ctx context.Context, name string, own int) (leave func(), err error) {
+	limit := q.limit
+	if own > 0 {
+		limit = min(limit, own)
 	}
-	l := q.lanes[origin]
+	q.mu.Lock()
+	l := q.lanes[name]
 	if l == nil {
-		l = &lane{places: make(chan struct{}, q.limit)}
-		q.lanes[origin] = l
+		if q.lanes == nil {
+			q.lanes = make(map[string]*lane)
+		}
+		l = &lane{}
+		q.lanes[name] = l
 	}
 	leave = func() {
-		<-l.places
-		q.done(origin, l)
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		l.inside--
+		q.admit(name, l)
 	}
-	select {
-	case l.places <- struct{}{}:
-		l.users++
+	if len(l.waiting) == 0 && l.inside < limit {
+		l.inside++
 		q.mu.Unlock()
 		return leave, nil
-	default:
 	}
-	if l.waited >= MaxWaiting {
+	if len(l.waiting) >= MaxWaiting {
 		q.mu.Unlock()
-		return nil, fault.New("BUSY", "%d requests to %s are in flight and %d wait already", q.limit, origin, MaxWaiting)
+		return nil, errFull
 	}
-	l.users++
-	l.waited++
+	w := &waiter{limit, make(chan struct{})}
+	l.waiting = append(l.waiting, w)
 	q.mu.Unlock()
 
 	select {
-	case l.places <- struct{}{}:
+	case <-w.in:
+		return leave, nil
 	case <-ctx.Done():
-		err = ctx.Err()
 	}
-	q.mu.Lock()
-	l.waited--
-	q.mu.Unlock()
-	if err != nil {
-		q.done(origin, l)
-		return nil, err
-	}
-	return leave, nil
-}
-
-func (q *queue) done(origin string, l *lane) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if l.users--; l.users == 0 {
-		delete(q.lanes, origin)
+	if i := slices.Index(l.waiting, w); i >= 0 {
+		l.waiting = slices.Delete(l.waiting, i, i+1)
+	} else { // let in at the same moment
+		l.inside--
+	}
+	q.admit(name, l)
+	return nil, ctx.Err()
+}
+
+// admit lets in whoever may enter now, and forgets a lane that nobody uses.
+func (q *queue) admit(name string, l *lane) {
+	for len(l.waiting) > 0 && l.inside < l.waiting[0].limit {
+		l.inside++
+		close(l.waiting[0].in)
+		l.waiting = slices.Delete(l.waiting, 0, 1)
+	}
+	if l.inside == 0 && len(l.waiting) == 0 {
+		delete(q.lanes, name)
 	}
 }

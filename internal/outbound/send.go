@@ -22,6 +22,7 @@ type hop struct {
 	header http.Header // what the caller gave, less what redirects took away
 	body   []byte
 	write  bool
+	safe   bool // nothing is done twice if the whole request is repeated
 	target *target
 	limit  time.Duration // of the whole request, for messages
 	most   time.Duration // what the policy would give it at most
@@ -38,17 +39,20 @@ func (c *Client) Send(ctx context.Context, r *Request) (*Response, error) {
 		limit = DefaultTimeout
 	}
 	limit = min(limit, c.policy.MaxTimeout)
-	tctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-
 	h, err := c.first(r)
 	if err != nil {
 		c.observe(ctx, refused(r, begin), err)
 		return nil, err
 	}
 	h.limit, h.most = limit, c.policy.MaxTimeout
+	turn, err := c.wait(ctx, ctx, h)
+	if err != nil {
+		return nil, err
+	}
+	tctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
 	for {
-		resp, next, err := c.exchange(ctx, tctx, h)
+		resp, next, err := c.exchange(ctx, tctx, h, turn)
 		if err != nil {
 			return nil, err
 		}
@@ -57,7 +61,30 @@ func (c *Client) Send(ctx context.Context, r *Request) (*Response, error) {
 			return resp, nil
 		}
 		h = next
+		if turn, err = c.wait(ctx, tctx, h); err != nil {
+			return nil, err
+		}
 	}
+}
+
+// wait waits for the hop's turn at its rate. ctx is caller, with the request's
+// own timeout once that runs.
+func (c *Client) wait(caller, ctx context.Context, h *hop) (*turn, error) {
+	if h.req.Rate.Requests <= 0 {
+		return nil, nil
+	}
+	x := c.opened(h)
+	t, err := c.pacing.wait(ctx, h.target.origin(), h.req.Rate)
+	if err != nil {
+		err = ended(caller, h, err)
+		c.observe(ctx, x, err)
+	}
+	return t, err
+}
+
+// opened is the record of a hop that begins now.
+func (c *Client) opened(h *hop) Exchange {
+	return Exchange{Tag: h.req.Tag, Method: h.method, Host: h.target.authority(), Hop: h.n, Durable: h.req.Durable, Start: c.opt.Now()}
 }
 
 // first checks what needs no network and makes the first hop.
@@ -76,7 +103,7 @@ func (c *Client) first(r *Request) (*hop, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &hop{req: r, method: r.Method, header: header, body: r.Body, write: r.write(), target: t}, nil
+	return &hop{req: r, method: r.Method, header: header, body: r.Body, write: r.write(), safe: r.repeatable(), target: t}, nil
 }
 
 // notOurs are headers that frame the message or name its receiver. The wrapper
@@ -116,11 +143,16 @@ func isToken(s string) bool {
 
 // exchange sends one hop and decides what follows: an answer, a next hop, or an
 // error. Whatever happened is observed once. ctx is caller with the request's
-// own timeout.
-func (c *Client) exchange(caller, ctx context.Context, h *hop) (resp *Response, next *hop, err error) {
-	x := Exchange{Tag: h.req.Tag, Method: h.method, Host: h.target.authority(), Hop: h.n, Durable: h.req.Durable, Start: c.opt.Now()}
-	leave, err := c.queue.enter(ctx, h.target.origin())
+// own timeout. The turn is used once nothing is left to wait for, so that the
+// wait for a place does not bring requests closer together.
+func (c *Client) exchange(caller, ctx context.Context, h *hop, t *turn) (resp *Response, next *hop, err error) {
+	x := c.opened(h)
+	leave, err := c.queue.enter(ctx, h.target.origin(), h.req.Concurrency)
 	if err != nil {
+		t.drop()
+		if err == errFull {
+			err = fault.New("BUSY", "as many requests to %s as may be are in flight, and %d wait already", h.target.origin(), MaxWaiting)
+		}
 		err = ended(caller, h, err)
 		c.observe(ctx, x, err)
 		return nil, nil, err
@@ -128,9 +160,11 @@ func (c *Client) exchange(caller, ctx context.Context, h *hop) (resp *Response, 
 	defer leave()
 	if h.req.Durable && c.opt.Intent != nil {
 		if err := c.opt.Intent(ctx, x); err != nil {
+			t.drop()
 			return nil, nil, ended(caller, h, intentFault(err))
 		}
 	}
+	t.start()
 	resp, err = c.roundTrip(ctx, h)
 	if resp != nil {
 		x.Status, x.Bytes = resp.Status, int64(len(resp.Body))
@@ -181,7 +215,7 @@ func refused(r *Request, at time.Time) Exchange {
 func (c *Client) roundTrip(ctx context.Context, h *hop) (*Response, error) {
 	var w wire
 	hr := c.request(httptrace.WithClientTrace(ctx, w.trace()), h)
-	got, err := c.transport.RoundTrip(hr)
+	got, err := c.way(h).RoundTrip(hr)
 	if err != nil {
 		return nil, sendFault(ctx, h, &w, err)
 	}
@@ -206,6 +240,23 @@ func (c *Client) roundTrip(ctx context.Context, h *hop) (*Response, error) {
 	return resp, nil
 }
 
+// way is the transport for a hop. On a kept-alive connection that breaks, the
+// library sends a GET again by itself, also one that changes something; on a
+// new connection it never does.
+func (c *Client) way(h *hop) *http.Transport {
+	if h.write {
+		switch h.method {
+		case http.MethodGet, http.MethodHead, http.MethodOptions:
+			return c.fresh
+		}
+	}
+	return c.transport
+}
+
+// replayed are the headers by which net/http takes a write for one that may be
+// repeated although the server perhaps did it. It looks for this spelling only.
+var replayed = []string{"Idempotency-Key", "X-Idempotency-Key"}
+
 // request is the hop as net/http wants it. The headers that belong to us are
 // set here, so that neither a wrapper nor a redirect can change them.
 func (c *Client) request(ctx context.Context, h *hop) *http.Request {
@@ -217,6 +268,12 @@ func (c *Client) request(ctx context.Context, h *hop) *http.Request {
 	if header.Get("User-Agent") == "" {
 		header.Set("User-Agent", c.opt.UserAgent)
 	}
+	for _, name := range replayed {
+		if v, ok := header[name]; ok && h.write { // each try is one that we know of
+			delete(header, name)
+			header[strings.ToLower(name)] = v
+		}
+	}
 	u := *h.target.url
 	hr := (&http.Request{Method: h.method, URL: &u, Host: u.Host, Header: header, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}).WithContext(ctx)
 	if len(h.body) == 0 {
@@ -226,7 +283,7 @@ func (c *Client) request(ctx context.Context, h *hop) *http.Request {
 	hr.ContentLength = int64(len(h.body))
 	// With GetBody the transport repeats what a server certainly did not process
 	// (a kept-alive connection that was closed meanwhile, a refused HTTP/2
-	// stream), and a write otherwise only if it carries an Idempotency-Key.
+	// stream), and otherwise no write: see way and replayed.
 	hr.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(h.body)), nil }
 	hr.Body, _ = hr.GetBody()
 	return hr
