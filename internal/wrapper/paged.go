@@ -18,9 +18,9 @@ func (p *parser) paged() {
 	}
 	plan, c := p.w.Response.Pagination, p.part("response")
 	if plan.Type == "link" {
-		if method := firstWrite(r.Methods); method != "" || p.w.override {
+		if method := firstWrite(r.Methods); method != "" || p.w.override || p.w.declared {
 			if method == "" {
-				method = "a request with a method override"
+				method = "a request that counts as a write"
 			}
 			c.problem(pagingField+".type", "PAGING_TYPE", "use cursor or offset, which change one parameter of the request; or allow GET only",
 				"a next link would repeat %s at an address that the answer chooses", method)

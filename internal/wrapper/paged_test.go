@@ -66,8 +66,12 @@ func TestPagination(t *testing.T) {
 			}
 		}
 	}
+	_, report := wrapper.Parse([]byte(doc(`{"url":"https://h.test/"}`, "", `"mutating":true`, `"response":{"schemaVersion":1,"fields":{"A":"a"},"pagination":{`+link+`}}`)))
+	if got := outline(report.Problems); got != "response.pagination.type PAGING_TYPE" {
+		t.Errorf("link on a declared write: %s", got)
+	}
 	// Problems elsewhere do not hide or break this.
-	_, report := wrapper.Parse([]byte(doc(`{"method":"FETCH","url":"https://h.test/","body":"{{zzz}}"}`, `"x":{"type":"text"}`, `"response":{"schemaVersion":1,"fields":{"A":"a"},"pagination":{`+body+`}}`)))
+	_, report = wrapper.Parse([]byte(doc(`{"method":"FETCH","url":"https://h.test/","body":"{{zzz}}"}`, `"x":{"type":"text"}`, `"response":{"schemaVersion":1,"fields":{"A":"a"},"pagination":{`+body+`}}`)))
 	if got := outline(report.Problems); got != "wrapper.request.method METHOD_UNKNOWN; wrapper.inputSchema.properties.x.type SCHEMA_TYPE" {
 		t.Error(got)
 	}
