@@ -166,7 +166,7 @@ func TestTwoHundredAwkwardTools(t *testing.T) {
 	}
 }
 
-// strictly refuses what some client does: see docs/testing.md.
+// strictly refuses what some known client does.
 func strictly(t *testing.T, where string, s map[string]any) {
 	t.Helper()
 	for k, v := range s {

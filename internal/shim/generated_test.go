@@ -226,6 +226,21 @@ func sorted(names []string) string {
 	return strings.Join(names, " ")
 }
 
+// TestToolsAreSmall: what an ordinary tool adds to the list, which every
+// session pays for.
+func TestToolsAreSmall(t *testing.T) {
+	e := exposed("shop.products.search", schema(`{"type":"object","properties":{"query":{"type":"string","minLength":1,"description":"What to look for"},`+
+		`"limit":{"type":"integer","minimum":1,"maximum":50,"default":10}},"required":["query"],"additionalProperties":false}`))
+	e.Name, e.Description, e.Host = "Product search", "Search the catalogue by words.", "api.example.com"
+	g, err := newGeneratedTool(e, map[string]bool{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(g.line) - len(g.id) - 1; n > 520 {
+		t.Errorf("%d bytes: %s", n, g.line)
+	}
+}
+
 // TestTheLongestList: 200 tools of the largest definition are one line that
 // clients read.
 func TestTheLongestList(t *testing.T) {

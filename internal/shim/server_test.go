@@ -152,6 +152,32 @@ func TestListIsPortableAndSmall(t *testing.T) {
 	}
 }
 
+// TestHintsOfTheMetaTools: readOnly, destructive, idempotent, openWorld. wrap_run
+// and wrap_test are the worst call they can make; creating adds and replaces
+// nothing.
+func TestHintsOfTheMetaTools(t *testing.T) {
+	want := map[string][4]bool{
+		"wrap_list":        {true, false, true, false},
+		"wrap_get":         {true, false, true, false},
+		"wrap_secret_list": {true, false, true, false},
+		"wrap_reload":      {true, false, true, false},
+		"wrap_derive":      {true, false, true, true},
+		"wrap_create":      {false, false, false, false},
+		"wrap_update":      {false, true, true, false},
+		"wrap_delete":      {false, true, true, false},
+		"wrap_run":         {false, true, false, true},
+		"wrap_test":        {false, true, false, true},
+	}
+	got := map[string][4]bool{}
+	for _, m := range metaTools() {
+		a := m.definition().Annotations
+		got[m.name] = [4]bool{a.ReadOnlyHint, *a.DestructiveHint, a.IdempotentHint, *a.OpenWorldHint}
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+}
+
 // checkSchema refuses what some client refuses: a property that is a boolean,
 // has no type, or a list of types; an array without items; unusual keywords.
 func checkSchema(t *testing.T, where string, schema map[string]any) {

@@ -51,7 +51,7 @@ func (c *session) reply() reply {
 func TestEveryVersion(t *testing.T) {
 	versions := mcp.SupportedProtocolVersions()
 	if d := cmp.Diff([]string{stateless, "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"}, versions); d != "" {
-		t.Errorf("the SDK speaks other versions; say so in docs/testing.md: %s", d)
+		t.Errorf("the SDK speaks other versions; say so in docs/api.md: %s", d)
 	}
 	for _, version := range versions {
 		t.Run(version, func(t *testing.T) {
