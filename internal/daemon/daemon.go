@@ -46,7 +46,12 @@ type Options struct {
 	// start, when the setting keyring names that and no systemd credential holds
 	// it. The daemon takes over and wipes what it returns. nil: nobody is there.
 	Passphrase func(context.Context, Passphrase) ([]byte, error)
-	Outbound   outbound.Options // seams for tests; Self, UserAgent and Now are filled in here
+	// Notify takes words of the sd_notify protocol for the service manager:
+	// READY=1 once everything answers, STATUS=, STOPPING=1, and WATCHDOG=1 in
+	// time for one that expects it every Watchdog. nil: there is none.
+	Notify   func(state string)
+	Watchdog time.Duration
+	Outbound outbound.Options // seams for tests; Self, UserAgent and Now are filled in here
 }
 
 // A Passphrase is a question for one.
@@ -170,7 +175,7 @@ func (d *Daemon) listen(ctx context.Context) error {
 	}
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", d.given.Addr)
 	if errors.Is(err, syscall.EADDRINUSE) {
-		return fault.New("ADDRESS_IN_USE", "%s is already in use by another program, perhaps an hbrestd with another HB_WRAP_HOME", d.given.Addr).With(fault.Cause(err))
+		return inUse(ctx, d.given.Addr, err)
 	}
 	if err != nil {
 		return fmt.Errorf("listening on %s: %w", d.given.Addr, err)
@@ -258,12 +263,16 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
+	defer d.announce(ctx, o)()
 	select {
 	case <-ctx.Done():
 	case <-d.quit:
 	case err := <-d.served:
 		d.served <- err
 		return errors.Join(fmt.Errorf("the bridge stopped: %w", err), d.Stop(context.WithoutCancel(ctx)))
+	}
+	if o.Notify != nil {
+		o.Notify("STOPPING=1\nSTATUS=waiting for calls that are running, at most " + stopGrace.String())
 	}
 	d.log.Info("stopping", "grace", stopGrace, "hint", "a second interrupt ends it at once")
 	return d.Stop(context.WithoutCancel(ctx))
