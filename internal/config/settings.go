@@ -22,7 +22,7 @@ func Settings() []Setting {
 		{"allow-private", "HB_WRAP_ALLOW_PRIVATE", "off", "call loopback and private addresses, and plain http; metadata addresses stay closed", false},
 		{"allow-http", "HB_WRAP_ALLOW_HTTP", "off", "call public hosts over plain http", false},
 		{"call-timeout-ms", "HB_WRAP_CALL_TIMEOUT_MS", strconv.FormatInt(DefaultCallTimeout.Milliseconds(), 10), "the longest a whole call may take, in milliseconds", false},
-		{"keyring", "HB_WRAP_KEYRING", "system", "where the key of the credentials is kept: system, file (an encrypted file, with a passphrase from systemd), off", true},
+		{"keyring", "HB_WRAP_KEYRING", "system", "where the key of the credentials is kept: system, file (an encrypted file, with a passphrase from systemd or the terminal of `hbrestd run`), off", true},
 		{"addr", "HB_WRAP_ADDR", DefaultAddr, "where the bridge listens", true},
 	}
 }

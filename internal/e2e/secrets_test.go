@@ -159,7 +159,7 @@ func authed(id, url, auth string) string {
 func withFileKeyring(t *testing.T) []string {
 	t.Helper()
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "hbrestd-passphrase"), []byte("correct horse battery staple\n"), 0o400); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "hbrestd-passphrase"), []byte(canaryPassphrase+"\n"), 0o400); err != nil {
 		t.Fatal(err)
 	}
 	return []string{"HB_WRAP_KEYRING=file", "CREDENTIALS_DIRECTORY=" + dir}
@@ -251,10 +251,11 @@ func newEcho(t *testing.T) *httptest.Server {
 }
 
 const (
-	canary         = `canary/Zx7+Qm"9\Lk2%Vw4&Tp6~Rs8`
-	canaryToken    = "minted/Hj5+Nb3~Gf1-Yt0_Ce2"
-	canaryUser     = "canary-user-Ow3Xv5"
-	canaryPassword = `pass:Di7/Ua4+Eb6"Kg`
+	canary           = `canary/Zx7+Qm"9\Lk2%Vw4&Tp6~Rs8`
+	canaryToken      = "minted/Hj5+Nb3~Gf1-Yt0_Ce2"
+	canaryUser       = "canary-user-Ow3Xv5"
+	canaryPassphrase = "correct horse battery staple" // of the encrypted file
+	canaryPassword   = `pass:Di7/Ua4+Eb6"Kg`
 )
 
 // The canary: known values are set and everything is exercised; then all bytes
@@ -263,7 +264,7 @@ func TestCanary(t *testing.T) {
 	p := newPerson(t, withFileKeyring(t)...)
 	up := newEcho(t)
 	p.start()
-	values := []string{canary, canaryToken, canaryUser, canaryPassword, canaryUser + ":" + canaryPassword}
+	values := []string{canary, canaryToken, canaryUser, canaryPassword, canaryUser + ":" + canaryPassword, canaryPassphrase}
 	if w := p.must(canary+"\n", "secret", "set", "key", "--stdin", "--host", "127.0.0.1"); !strings.Contains(w, "pipe") {
 		t.Errorf("no warning about the pipe: %s", w)
 	}

@@ -316,17 +316,17 @@ func (k *Keyring) answered(a helperAnswer) error {
 	case "locked":
 		s.Status, s.Reason, s.Fix = Locked, "the keyring is locked", "Unlock it: log in on the desktop, or unlock the login keyring with its password."
 	case "no_bus":
-		s.Reason, s.Fix = "there is no session bus, and no keyring can be reached without one", "Start hbrestd in your desktop session."+fixServer
+		s.Reason, s.Fix = "there is no session bus, and no keyring can be reached without one", "Start hbrestd in your desktop session."+fixServer()
 	case "no_service":
-		s.Reason, s.Fix = "there is no keyring service", "Start one in this session, such as gnome-keyring."+fixServer
+		s.Reason, s.Fix = "there is no keyring service", "Start one in this session, such as gnome-keyring."+fixServer()
 	case "no_collection":
-		s.Reason, s.Fix = "the keyring service has no login keyring", "Log in once on the desktop, or make a keyring named login."+fixServer
+		s.Reason, s.Fix = "the keyring service has no login keyring", "Log in once on the desktop, or make a keyring named login."+fixServer()
 	case "no_backend":
-		s.Reason, s.Fix = "this hbrestd cannot use the keyring "+k.Backend+" on this system", "Install the build for this system."+fixServer
+		s.Reason, s.Fix = "this hbrestd cannot use the keyring "+k.Backend+" on this system", "Install the build for this system."+fixServer()
 	case "wrong_passphrase":
 		s.Status, s.Reason, s.Fix = Locked, "the passphrase does not open the encrypted file", "Give the passphrase the file was made with."
 	default:
-		s.Reason, s.Fix = "the keyring refused or failed", "Check that the system's keyring program works."+fixServer
+		s.Reason, s.Fix = "the keyring refused or failed", "Check that the system's keyring program works."+fixServer()
 	}
 	return &KeyError{s}
 }

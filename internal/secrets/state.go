@@ -52,11 +52,15 @@ const (
 	failureKept = time.Second
 )
 
-const (
-	fixMissing = "Restore the keyring item. If it is gone for good, remove each credential with `hbrestd secret rm NAME` and set it again."
-	// fixServer ends what helps where there is no keyring that could be used.
-	fixServer = " On a server: `hbrestd config set keyring file`, LoadCredential=hbrestd-passphrase:FILE in the unit, and a restart."
-)
+const fixMissing = "Restore the keyring item. If it is gone for good, remove each credential with `hbrestd secret rm NAME` and set it again."
+
+// fixServer ends what helps where there is no keyring that could be used.
+func fixServer() string {
+	if DefaultBackend() != SecretService {
+		return "" // the other systems have theirs always, and no systemd
+	}
+	return " On a server: `hbrestd config set keyring file`, LoadCredential=hbrestd-passphrase:FILE in the unit, and a restart."
+}
 
 // stateOf reads a KeySource's error.
 func stateOf(err error) State {
@@ -67,7 +71,7 @@ func stateOf(err error) State {
 	case errors.Is(err, ErrNoKey):
 		return State{KeyMissing, "the keyring has no key for the saved credentials", fixMissing, ""}
 	case errors.Is(err, context.DeadlineExceeded):
-		return State{None, "the keyring did not answer within 5 seconds", "Check that its service runs and waits for no answer on a screen." + fixServer, ""}
+		return State{None, "the keyring did not answer within 5 seconds", "Check that its service runs and waits for no answer on a screen." + fixServer(), ""}
 	}
 	return State{None, "the keyring could not be used", "Start the daemon again; `hbrestd secret list` shows how the keyring is then.", fault.Shorten(err.Error(), 200)}
 }
