@@ -211,15 +211,18 @@ func addTOML(text []byte, items []tomlItem, table []string, key string, value an
 		if it.header() || len(it.path) <= len(table) || !slices.Equal(it.path[:len(table)], table) {
 			continue
 		}
-		if it.in >= 0 && (!items[it.in].header() || len(items[it.in].path) > len(table)) {
-			continue
-		}
-		var under int
+		under := 0
 		if it.in >= 0 {
 			under = len(items[it.in].path)
 		}
-		line := tomlKey(append(slices.Clone(table[under:]), key)) + " = " + string(tomlValue(value))
-		return putLine(text, it.end, nl, lineIndent(text, it.start), line)
+		if under > len(table) {
+			continue
+		}
+		kv := tomlKey(append(slices.Clone(table[under:]), key)) + " = " + string(tomlValue(value))
+		if it.in >= 0 && items[it.in].isTable {
+			return splice(text, it.end, it.end, []byte(", "+kv))
+		}
+		return putLine(text, it.end, nl, lineIndent(text, it.start), kv)
 	}
 	if len(table) > 2 {
 		return addTOML(text, items, table[:len(table)-1], table[len(table)-1], []member{{key, value}})
