@@ -45,6 +45,7 @@ var soleImporters = map[string][]string{
 	"github.com/godbus/dbus":                 {"cmd/hbrestd-keyring"},
 	"github.com/go-chi/chi/v5":               {"internal/bridge"},
 	"github.com/kardianos/service":           {"internal/autostart"},
+	"github.com/coreos/go-systemd/v22":       {"internal/cli"},
 	"github.com/modelcontextprotocol/go-sdk": {"internal/shim"},
 	"github.com/xeipuuv/gojsonschema":        {"internal/schema"},
 	"go.etcd.io/bbolt":                       {"internal/store"},

@@ -28,13 +28,13 @@ type Options struct {
 	UserName string                   // login name
 	Getenv   func(name string) string // of the process; nil: always ""
 
-	Run    func(ctx context.Context, argv ...string) Output                          // runs a program; nil: really
-	Stream func(ctx context.Context, stdout, stderr io.Writer, argv ...string) error // the same, with its output passed on; nil: really
-	Native func(Definition) Native                                                   // nil: kardianos/service
-	Quit   func(ctx context.Context) error                                           // asks the running daemon to stop by itself (Windows); nil: nobody is asked
-	Sleep  func(ctx context.Context, d time.Duration)                                // nil: really
-	Exe    func(pid int) (path string, gone bool)                                    // the program file of a process, and whether it was replaced; nil: /proc
-	Linger func(user string) (on, known bool)                                        // nil: what logind keeps in /var/lib/systemd/linger
+	Run     func(ctx context.Context, argv ...string) Output                          // runs a program; nil: really
+	Stream  func(ctx context.Context, stdout, stderr io.Writer, argv ...string) error // the same, with its output passed on; nil: really
+	Native  func(Definition) Native                                                   // nil: kardianos/service
+	Quit    func(ctx context.Context) error                                           // asks the running daemon to stop by itself (Windows); nil: nobody is asked
+	Sleep   func(ctx context.Context, d time.Duration)                                // nil: really
+	Changed func(path string) time.Time                                               // when a file was changed or put in its place; zero: not known; nil: really
+	Linger  func(user string) (on, known bool)                                        // nil: what logind keeps in /var/lib/systemd/linger
 }
 
 // An Output is what a program that ended left behind.
@@ -154,8 +154,8 @@ func (o *Options) fill() {
 	if o.Sleep == nil {
 		o.Sleep = sleep
 	}
-	if o.Exe == nil {
-		o.Exe = exe
+	if o.Changed == nil {
+		o.Changed = changed
 	}
 	if o.Linger == nil {
 		o.Linger = linger

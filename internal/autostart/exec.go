@@ -82,16 +82,6 @@ func (o Output) said() string {
 // ok reports whether the program ended well.
 func (o Output) ok() bool { return o.Code == 0 && o.Err == nil }
 
-// exe reads a process's program file from /proc.
-func exe(pid int) (string, bool) {
-	path, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
-	if err != nil {
-		return "", false
-	}
-	path, gone := strings.CutSuffix(path, " (deleted)")
-	return path, gone
-}
-
 func linger(user string) (on, known bool) {
 	if _, err := os.Stat("/var/lib/systemd"); err != nil || user == "" {
 		return false, false

@@ -49,7 +49,7 @@ func (s *systemd) trouble(what string, out Output) error {
 // properties are what show asks for.
 var properties = []string{
 	"LoadState", "LoadError", "ActiveState", "SubState", "UnitFileState", "FragmentPath", "DropInPaths", "MainPID", "NRestarts", "Result", "StatusText",
-	"ExecMainCode", "ExecMainStatus", "ExecMainExitTimestamp", "ActiveEnterTimestamp", "InactiveEnterTimestamp", "StateChangeTimestamp", "NeedDaemonReload", "ExecStart",
+	"ExecMainCode", "ExecMainStatus", "ExecMainStartTimestamp", "ExecMainExitTimestamp", "ActiveEnterTimestamp", "InactiveEnterTimestamp", "StateChangeTimestamp", "NeedDaemonReload",
 }
 
 // show reads the unit's properties.
@@ -124,9 +124,12 @@ func lastExit(p map[string]string) *Exit {
 	return e
 }
 
+// timestamp is how systemctl prints a time, in UTC.
+const timestamp = "Mon 2006-01-02 15:04:05 MST"
+
 // moment turns systemd's time into RFC 3339; what it cannot read is left out.
 func moment(text string) string {
-	t, err := time.Parse("Mon 2006-01-02 15:04:05 MST", text)
+	t, err := time.Parse(timestamp, text)
 	if err != nil {
 		return ""
 	}
@@ -218,6 +221,9 @@ func (s *systemd) install(ctx context.Context, restart bool) (*Installed, error)
 	if err != nil {
 		return nil, err
 	}
+	if now, err := s.show(ctx); err == nil { // of a unit that was not there, no drop-ins were told
+		r.DropIns = strings.Fields(now["DropInPaths"])
+	}
 	return r, s.again(ctx, p, r, restart || len(r.Changes) > 0 || r.Created)
 }
 
@@ -298,11 +304,10 @@ func (s *systemd) again(ctx context.Context, before map[string]string, r *Instal
 	if !r.Running {
 		return nil
 	}
-	pid, _ := strconv.Atoi(before["MainPID"])
-	if running, gone := s.o.Exe(pid); gone || running != "" && !sameFile(running, s.o.Program) {
-		restart = true
-	}
-	if !restart && before["NeedDaemonReload"] != "yes" {
+	// The process does not show which file it was started from.
+	started, err := time.Parse(timestamp, before["ExecMainStartTimestamp"])
+	replaced := err == nil && s.o.Changed(s.o.Program).After(started)
+	if !restart && !replaced && before["NeedDaemonReload"] != "yes" {
 		return nil
 	}
 	if err := s.restart(ctx); err != nil {
@@ -456,20 +461,22 @@ func (s *systemd) stop(ctx context.Context) error {
 }
 
 func (s *systemd) logs(ctx context.Context, r LogRequest) error {
-	argv := []string{"journalctl", "--user", "--unit=" + unitName, "--no-pager", "--quiet", "--output=short-iso", "--lines=" + strconv.Itoa(r.Lines)}
+	argv := []string{"journalctl", "--user", "--unit=" + unitName, "--no-pager", "--output=short-iso", "--lines=" + strconv.Itoa(r.Lines)}
 	if r.Follow {
 		argv = append(argv, "--follow")
 	}
 	var complaint strings.Builder
 	err := s.o.Stream(ctx, r.Stdout, &complaint, argv...)
-	if err == nil && complaint.Len() == 0 || ctx.Err() != nil {
-		return nil
-	}
 	why := strings.TrimSpace(complaint.String())
-	if why == "" {
+	switch {
+	case ctx.Err() != nil:
+		return nil
+	case strings.Contains(why, "No journal files were"): // with exit code 0
+	case err != nil && why == "":
 		why = err.Error()
-	}
-	if err == nil {
+	case err == nil && why == "":
+		return nil
+	case err == nil:
 		_, err = fmt.Fprintln(r.Stderr, why)
 		return err
 	}

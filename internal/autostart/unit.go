@@ -25,6 +25,9 @@ func UnitText(program, home string) (string, error) {
 	if err := standable("the path of hbrestd", program); err != nil {
 		return "", err
 	}
+	if strings.Contains(program, `\`) { // systemd: "Executable name contains special characters"
+		return "", failed("the path of hbrestd has a backslash, which systemd takes in no path of a program: %q", program)
+	}
 	line := "ExecStart=" + quoteProgram(program) + " run\n"
 	if home != "" {
 		if err := standable("HB_WRAP_HOME", home); err != nil {

@@ -23,7 +23,7 @@ func TestUnitText(t *testing.T) {
 		{"/opt/my tools/hbrestd", "", "ExecStart=\"/opt/my tools/hbrestd\" run\n"},
 		{"/opt/100%h/hbrestd", "/srv/%t", "Environment=HB_WRAP_HOME=/srv/%%t\nExecStart=/opt/100%%h/hbrestd run\n"},
 		{"/opt/$HOME/hbrestd", "", "ExecStart=\"/opt/$HOME/hbrestd\" run\n"},
-		{`/opt/a\x20b/hbrestd`, "", "ExecStart=\"/opt/a\\\\x20b/hbrestd\" run\n"},
+		{"/usr/bin/hbrestd", `/srv/a\x20b`, "Environment=\"HB_WRAP_HOME=/srv/a\\\\x20b\"\nExecStart=/usr/bin/hbrestd run\n"},
 		{"/opt/{{Name}}/hbrestd", "", "ExecStart=\"/opt/{{Name}}/hbrestd\" run\n"},
 		{"/opt/ü;#/hbrestd", "/home/Ada L", "Environment=\"HB_WRAP_HOME=/home/Ada L\"\nExecStart=\"/opt/ü;#/hbrestd\" run\n"},
 	} {
@@ -61,6 +61,9 @@ func TestHostilePathsAreRefused(t *testing.T) {
 				t.Errorf("%s %q: %v", name, bad, err)
 			}
 		}
+	}
+	if err := second(UnitText(`/opt/a\x20b/hbrestd`, "")); !fault.Is(err, "SERVICE_FAILED") {
+		t.Errorf("a backslash in a unit's program: %v", err)
 	}
 	if err := second(TaskText(`C:\%TEMP%\hbrestd.exe`, "", "/x", "S-1")); !fault.Is(err, "SERVICE_FAILED") {
 		t.Errorf("a %% in a task: %v", err)

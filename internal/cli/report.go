@@ -23,6 +23,7 @@ const (
 	exitNotFound    = 5
 	exitInvalid     = 6
 	exitUpstream    = 7
+	exitStuck       = 8   // the daemon, at its start; a service manager does not repeat it
 	exitInterrupted = 130 // as a shell has it for SIGINT
 )
 
@@ -39,6 +40,7 @@ var exitCodes = []struct {
 	{exitNotFound, "no such wrapper, setting or rule"},
 	{exitInvalid, "a document, an argument or a value is not valid"},
 	{exitUpstream, "the API failed, or the outbound policy refused the call"},
+	{exitStuck, "the daemon cannot start until something is changed (only `run`)"},
 	{exitInterrupted, "interrupted"},
 }
 
@@ -60,6 +62,10 @@ func (a *app) report(ctx context.Context, cmd *cobra.Command, err error) int {
 	case err == nil:
 		return exitOK
 	case errors.Is(err, errSilent):
+		var own coded
+		if errors.As(err, &own) {
+			return own.exit
+		}
 		return exitFailed
 	case errors.Is(err, syscall.EPIPE):
 		return exitFailed // the reader went away, so nobody is there to be told

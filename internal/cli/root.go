@@ -18,6 +18,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hyperbolic-gateway/hb-rest/internal/autostart"
 	"github.com/hyperbolic-gateway/hb-rest/internal/config"
 	"github.com/hyperbolic-gateway/hb-rest/internal/control"
 )
@@ -40,6 +41,8 @@ type app struct {
 	connect func(path string, o control.ClientOptions) control.Backend
 	// openTerminal opens the terminal of this process, past stdin and stdout.
 	openTerminal func() (*console, error)
+	// seeService changes what the service's manager is reached by; nil: nothing.
+	seeService func(*autostart.Options)
 	// environ lists the whole environment, for what has no fixed name.
 	environ func() []string
 
@@ -106,7 +109,7 @@ that your MCP client starts.`,
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage("%s", plainFlagError(err.Error())) })
 	root.SetVersionTemplate("hbrestd {{.Version}}\n")
 	root.AddCommand(
-		a.runCommand(), a.statusCommand(), a.pathsCommand(), a.versionCommand(), a.completionCommand(),
+		a.runCommand(), a.serviceCommand(), a.statusCommand(), a.pathsCommand(), a.versionCommand(), a.completionCommand(),
 		a.wrapperCommand(), a.recipeCommand(), a.secretCommand(), a.allowCommand(), a.auditCommand(), a.configCommand(),
 	)
 	return root

@@ -230,7 +230,7 @@ func TestTermAnswersTheCallInFlight(t *testing.T) {
 // ordinary is a user without rights, for tests of permissions run by root.
 const ordinary = "1002"
 
-// A home that cannot be written: a sentence that names the place, exit code 1,
+// A home that cannot be written: a sentence that names the place, exit code 8,
 // promptly. For root permissions mean nothing, so then another user runs it.
 func TestReadOnlyHome(t *testing.T) {
 	dir, err := build()
@@ -269,11 +269,11 @@ func TestReadOnlyHome(t *testing.T) {
 	}
 	for _, home := range []string{filepath.Join(base, "home"), filepath.Join(base, "a", "b")} {
 		out, code := run(home)
-		if code != 1 || !strings.Contains(out, home[:len(base)]) || !strings.Contains(out, "permission denied") || strings.Contains(out, "goroutine") {
+		if code != 8 || !strings.Contains(out, home[:len(base)]) || !strings.Contains(out, "permission denied") || strings.Contains(out, "goroutine") {
 			t.Errorf("%s: exit code %d:\n%s", home, code, out)
 		}
 	}
-	if out, code := run(base); code != 1 || !strings.Contains(out, "chmod 700 '"+base+"'") {
+	if out, code := run(base); code != 8 || !strings.Contains(out, "chmod 700 '"+base+"'") {
 		t.Errorf("mode 0500: exit code %d:\n%s", code, out)
 	}
 	if got, err := os.ReadDir(base); err != nil || len(got) != 0 {
