@@ -2,11 +2,14 @@ package outbound
 
 import (
 	"bufio"
+	"bytes"
 	"compress/flate"
 	"compress/gzip"
 	"compress/zlib"
+	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/andybalholm/brotli"
@@ -55,34 +58,101 @@ func contentCodings(headers []string) ([]string, error) {
 	return list, nil
 }
 
-// decoder undoes one coding. What it gives is read by nobody beyond limit and
-// some slack, so its memory is bounded by its window: 32 KiB for gzip and
-// deflate, at most 16 MiB for br and max(8 MiB, limit) for zstd. None starts a goroutine.
-func decoder(coding string, r io.Reader, limit int64) (io.Reader, error) {
-	switch coding {
-	case "br":
-		return brotli.NewReader(r), nil
-	case "zstd":
-		return newZstdReader(r, limit)
+// decode undoes the codings, the last first and each for itself, so that only
+// one decompressor is there at a time. What comes out of each is capped, and
+// none is more than one buffer ahead of its cap: a bomb costs little more than
+// an answer at the cap does.
+func decode(data []byte, codings []string, limit int64) ([]byte, error) {
+	for i, coding := range slices.Backward(codings) {
+		most := limit
+		if i > 0 {
+			most += slack // what lies between is compressed
+		}
+		var err error
+		if data, err = decompress(coding, data, most); err != nil {
+			return nil, badData(err)
+		}
 	}
-	b := bufio.NewReader(r)
-	if coding == "gzip" {
-		return newGzipReader(b)
-	}
-	// "deflate" is the zlib format, but some servers send bare DEFLATE data.
-	head, err := b.Peek(2)
-	if len(head) < 2 {
-		return nil, err
-	}
-	if head[0]&0x0f == 8 && (uint(head[0])<<8|uint(head[1]))%31 == 0 {
-		z, err := zlib.NewReader(b)
-		return &lastReader{z, b}, err
-	}
-	return &lastReader{flate.NewReader(b), b}, nil
+	return data, nil
 }
 
-// A lastReader wants nothing to follow its stream. Reading that far also tells
-// a broken connection, and leaves a good one for the next request.
+// decompress undoes one coding in the caller's goroutine and starts no other.
+// Beside its result it needs a window of 32 KiB, with br of up to 16 MiB.
+func decompress(coding string, data []byte, limit int64) ([]byte, error) {
+	from := bufio.NewReader(bytes.NewReader(data))
+	var body io.Reader
+	switch coding {
+	case "zstd":
+		return unzstd(data, limit)
+	case "br":
+		body = brotli.NewReader(bytes.NewReader(data))
+	case "gzip":
+		z, err := newGzipReader(from)
+		if err != nil {
+			return nil, err
+		}
+		body = z
+	default:
+		// "deflate" is the zlib format, but some servers send bare DEFLATE data.
+		head, err := from.Peek(2)
+		if err != nil {
+			return nil, err
+		}
+		if head[0]&0x0f == 8 && (uint(head[0])<<8|uint(head[1]))%31 == 0 {
+			z, err := zlib.NewReader(from)
+			if err != nil {
+				return nil, err
+			}
+			body = &lastReader{z, from}
+		} else {
+			body = &lastReader{flate.NewReader(from), from}
+		}
+	}
+	return readCapped(body, limit, -1)
+}
+
+// unzstd decodes zstd frames into one buffer, which is its own window.
+func unzstd(data []byte, limit int64) ([]byte, error) {
+	// What is shorter than a frame's first four bytes is taken for a cut frame.
+	frame, skipped := "\x28\xb5\x2f\xfd", "\x2a\x4d\x18"
+	head := string(data[:min(len(data), len(frame))])
+	if head == "" {
+		return nil, io.ErrUnexpectedEOF
+	}
+	if !strings.HasPrefix(frame, head) && (head[0]&0xf0 != 0x50 || !strings.HasPrefix(skipped, head[1:])) {
+		return nil, zstd.ErrMagicMismatch
+	}
+	// A small answer may ask for a larger window than its cap.
+	most := uint64(max(zstdWindow, limit))
+	z, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(most), zstd.WithDecoderMaxWindow(most))
+	if err != nil {
+		return nil, err
+	}
+	defer z.Close()
+	out, err := z.DecodeAll(data, nil)
+	if int64(len(out)) > limit {
+		return nil, errTooLarge
+	}
+	return out, err
+}
+
+// badData names a decompressor's error.
+func badData(err error) error {
+	var enc *encodingError
+	switch {
+	case errors.Is(err, errTooLarge) || errors.As(err, &enc):
+		return err
+	case errors.Is(err, zstd.ErrDecoderSizeExceeded):
+		return errTooLarge
+	case errors.Is(err, zstd.ErrWindowSizeExceeded):
+		return &encodingError{what: fmt.Sprintf("is zstd data with a window of more than %d MiB", zstdWindow>>20), cause: err}
+	case errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF):
+		return io.ErrUnexpectedEOF // whole on the wire, but the compressed data stops early
+	}
+	return &encodingError{what: "is not valid compressed data", cause: err}
+}
+
+// A lastReader wants nothing to follow its stream.
 type lastReader struct {
 	z    io.Reader
 	from *bufio.Reader

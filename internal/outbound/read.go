@@ -1,14 +1,10 @@
 package outbound
 
 import (
-	"bufio"
 	"bytes"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
-
-	"github.com/klauspost/compress/zstd"
 )
 
 // errTooLarge is a body over the cap, whether on the wire or decompressed.
@@ -17,8 +13,10 @@ var errTooLarge = errors.New("body over the cap")
 // slack is how much larger than the cap compressed data may be.
 const slack = 64 << 10
 
-// read returns the decoded body, at most MaxBytes of it. A decompressor is never
-// more than one buffer ahead of the cap, so a bomb costs no more than a body.
+// read returns the decoded body, at most MaxBytes of it. What is compressed is
+// first taken off the wire, where it is counted too (empty gzip members make no
+// output for ever), and then decoded by as many at once as there are processors:
+// a slow connection so holds no window, and many bombs cost what a few do.
 func (c *Client) read(resp *http.Response, method string) ([]byte, error) {
 	if method == http.MethodHead || resp.StatusCode == http.StatusNoContent || resp.StatusCode == http.StatusNotModified {
 		return nil, nil
@@ -28,30 +26,24 @@ func (c *Client) read(resp *http.Response, method string) ([]byte, error) {
 		return nil, err
 	}
 	limit := c.policy.MaxBytes
-	if len(codings) == 0 {
-		if resp.ContentLength > limit {
-			return nil, errTooLarge
-		}
-		return readCapped(resp.Body, limit, resp.ContentLength)
+	if len(codings) > 0 {
+		limit += slack
 	}
-	// The wire is counted too: empty gzip members make no output for ever.
-	raw := &wireReader{r: resp.Body, left: limit + slack}
-	buffered := bufio.NewReader(raw)
-	if _, err := buffered.Peek(1); err == io.EOF {
-		return nil, nil // nothing, whatever it was said to be
+	if resp.ContentLength > limit {
+		return nil, errTooLarge
 	}
-	var body io.Reader = buffered
-	for i := len(codings) - 1; i >= 0; i-- {
-		if i < len(codings)-1 { // and so is what lies between two encodings
-			raw = &wireReader{r: body, left: limit + slack, below: raw}
-			body = raw
-		}
-		if body, err = decoder(codings[i], body, limit); err != nil {
-			return nil, raw.blame(err)
-		}
+	data, err := readCapped(resp.Body, limit, resp.ContentLength)
+	if err != nil || len(codings) == 0 || len(data) == 0 { // nothing is nothing, whatever it was said to be
+		return data, err
 	}
-	data, err := readCapped(body, limit, -1)
-	return data, raw.blame(err)
+	ctx := resp.Request.Context()
+	select {
+	case c.decoding <- struct{}{}:
+		defer func() { <-c.decoding }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	return decode(data, codings, c.policy.MaxBytes)
 }
 
 // readCapped reads all of r, or fails with errTooLarge at one byte over limit.
@@ -82,55 +74,4 @@ func readCapped(r io.Reader, limit, size int64) ([]byte, error) {
 			return buf, err
 		}
 	}
-}
-
-// A wireReader counts compressed bytes and remembers its own error, so that a
-// connection that broke is not taken for a bad encoding, nor for the end.
-type wireReader struct {
-	r     io.Reader
-	left  int64
-	err   error
-	below *wireReader // of the encoding below, nil at the connection
-}
-
-func (w *wireReader) Read(p []byte) (int, error) {
-	if w.left <= 0 {
-		w.err = errTooLarge
-		return 0, w.err
-	}
-	n, err := w.r.Read(p[:min(int64(len(p)), w.left)])
-	w.left -= int64(n)
-	if err != nil && err != io.EOF {
-		w.err = err
-	}
-	return n, err
-}
-
-// blame turns the end of reading through w and the readers below it into what
-// caused it. What went wrong furthest down did, even when a decoder above took
-// it for the end, as zstd does with a connection that breaks between two frames.
-func (w *wireReader) blame(err error) error {
-	if errors.Is(err, errTooLarge) {
-		return err
-	}
-	for ; w != nil; w = w.below {
-		if w.err != nil {
-			err = w.err
-		}
-		if w.err != nil && w.below == nil {
-			return err // the connection's own
-		}
-	}
-	var enc *encodingError
-	switch {
-	case err == nil || errors.Is(err, errTooLarge) || errors.As(err, &enc):
-		return err
-	case errors.Is(err, zstd.ErrDecoderSizeExceeded):
-		return errTooLarge // the data says so of itself
-	case errors.Is(err, zstd.ErrWindowSizeExceeded):
-		return &encodingError{what: fmt.Sprintf("is zstd data with a window of more than %d MiB", zstdWindow>>20), cause: err}
-	case errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF):
-		return io.ErrUnexpectedEOF // whole on the wire, but the compressed data stops early
-	}
-	return &encodingError{what: "is not valid compressed data", cause: err}
 }

@@ -217,7 +217,14 @@ func TestCutEncodings(t *testing.T) {
 		one := squeeze(t, coding, strings.NewReader(plain))
 		return append(one, one...)
 	}
+	var frames bytes.Buffer // gzip whose data may be cut between two zstd frames
+	z := gzip.NewWriter(&frames)
+	_, _ = z.Write(squeeze(t, "zstd", strings.NewReader(plain)))
+	_ = z.Flush()
+	_, _ = z.Write(squeeze(t, "zstd", strings.NewReader(plain)))
+	_ = z.Close()
 	for codings, body := range map[string][]byte{
+		"zstd, gzip": frames.Bytes(),
 		"gzip":       squeeze(t, "gzip", strings.NewReader(plain)),
 		"deflate":    squeeze(t, "deflate", strings.NewReader(plain)),
 		"br":         squeeze(t, "br", strings.NewReader(plain)),
