@@ -110,7 +110,7 @@ func mustFind(st *control.SecretState, name string) (*control.SecretInfo, error)
 		for _, s := range st.Secrets {
 			names = append(names, s.Name)
 		}
-		e.With(fault.Hint("There are %s.", strings.Join(names, ", ")))
+		e.With(fault.Hint("There %s %s.", plainWord(len(names), "is", "are"), strings.Join(names, ", ")))
 	}
 	return nil, e
 }

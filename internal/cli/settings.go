@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -69,7 +70,7 @@ func (o *configOptions) list(ctx context.Context) error {
 func settingNote(s control.Setting) string {
 	switch {
 	case s.Pending:
-		return fmt.Sprintf("%s from the next start on", orEmpty(s.Stored))
+		return fmt.Sprintf("%s from the next start on", orEmpty(cmp.Or(s.Stored, s.Default)))
 	case s.Stored != "" && s.Origin == "environment":
 		return fmt.Sprintf("%s wins over the stored %s", s.Variable, s.Stored)
 	}

@@ -180,14 +180,10 @@ func TestHintsByReader(t *testing.T) {
 // it is shown as waiting.
 func TestStoredKeyring(t *testing.T) {
 	t.Parallel()
+	home := t.TempDir()
 	env := config.Env(func(name string) (string, bool) {
-		switch name {
-		case "HB_WRAP_HOME":
-			return "", false // Config says where
-		case "HOME":
-			return t.TempDir(), true
-		}
-		return "", false
+		v, ok := map[string]string{"HOME": home, "HB_WRAP_ADDR": "127.0.0.1:0"}[name]
+		return v, ok
 	})
 	w := newWorld(t, nil, outbound.Options{})
 	w.stop()
@@ -217,7 +213,8 @@ func TestStoredKeyring(t *testing.T) {
 			t.Fatal(err)
 		}
 		was := []string{"system", "off"}[i]
-		if s := keyring(); s.Value != was || s.Stored != c.value || !s.Pending {
+		origin := map[string]string{"system": "default", "off": "stored"}[was]
+		if s := keyring(); s.Value != was || s.Origin != origin || s.Stored != c.value || !s.Pending {
 			t.Errorf("before the restart: %+v", s)
 		}
 		w.stop()
@@ -230,6 +227,14 @@ func TestStoredKeyring(t *testing.T) {
 		if err != nil || !strings.HasPrefix(st.Reason, c.reason) {
 			t.Errorf("%s: %v %+v", c.value, err, st)
 		}
+	}
+	for _, c := range []*control.SettingChange{{Name: "keyring", Value: "off"}, {Name: "keyring", Unset: true}} {
+		if _, err := person.SetSetting(ctx, c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if s := keyring(); s.Value != "system" || s.Origin != "default" || s.Stored != "" || s.Pending {
+		t.Errorf("set and unset: %+v", s)
 	}
 }
 

@@ -75,8 +75,17 @@ func (d *Daemon) settingList() *control.SettingList {
 		case isStored:
 			row.Origin = "stored"
 		}
-		// A stored value that waits for a start is shown beside the one in effect.
-		row.Pending = s.NeedsRestart && row.Origin == "stored" && stored[s.Name] != row.Value
+		// What waits for a start is shown beside what is in effect.
+		next := s.Default
+		if isStored {
+			next = stored[s.Name]
+		}
+		if row.Pending = s.NeedsRestart && row.Origin != "environment" && next != row.Value; row.Pending {
+			row.Origin = "stored"
+			if row.Value == s.Default {
+				row.Origin = "default"
+			}
+		}
 		out.Settings = append(out.Settings, row)
 	}
 	return out
