@@ -99,14 +99,19 @@ func (p *Page) LookupAll(path Path) []Value {
 // A select path with a filter or a negative index makes Read decode the whole
 // body instead of skipping what is not shown.
 func (r *Recipe) Read(body []byte, max int, scrub func(string) string) (*Page, error) {
+	return r.read(body, 0, max, scrub)
+}
+
+// read is Read and, with a separator, ReadLines.
+func (r *Recipe) read(body []byte, sep byte, max int, scrub func(string) string) (*Page, error) {
 	paths := r.readPaths()
 	sel := r.Select.segments
 	// For the path $ the whole body is built anyway: once is enough.
-	all := scrub == nil && slices.ContainsFunc(paths, func(p Path) bool { return len(p.segments) == 0 })
+	all := (scrub == nil || sep != 0) && slices.ContainsFunc(paths, func(p Path) bool { return len(p.segments) == 0 })
 	if all || len(paths) >= 64 || streamable(sel, false) < len(sel) || r.manyHeaders() {
-		return r.readWhole(body, max, scrub, paths)
+		return r.readLinesWhole(body, sep, max, scrub, paths)
 	}
-	rd, err := newReader(body, DecodeLimits{})
+	rd, err := newReader(plainSeparators(body, sep), DecodeLimits{})
 	if err != nil {
 		return nil, err
 	}
@@ -120,9 +125,13 @@ func (r *Recipe) Read(body []byte, max int, scrub func(string) string) (*Page, e
 		n := streamable(p.segments, true)
 		s.add(p.segments[:n], p.segments[n:])
 	}
-	err = s.value(0, 1<<len(s.tracks)-1, false)
+	if sep == 0 {
+		err = s.value(0, 1<<len(s.tracks)-1, false)
+	} else {
+		err = s.lines(body, sep)
+	}
 	if errors.Is(err, errNotInOneScan) {
-		return r.readWhole(body, max, scrub, paths)
+		return r.readLinesWhole(body, sep, max, scrub, paths)
 	}
 	if err == nil {
 		err = rd.end()
@@ -151,6 +160,11 @@ func (r *Recipe) readWhole(body []byte, max int, scrub func(string) string, path
 	if err != nil {
 		return nil, err
 	}
+	return r.readDoc(doc, max, scrub, paths), nil
+}
+
+// readDoc reads a body that was decoded already.
+func (r *Recipe) readDoc(doc Value, max int, scrub func(string) string, paths []Path) *Page {
 	clean := func(v Value) Value {
 		if scrub == nil {
 			return v
@@ -174,10 +188,10 @@ func (r *Recipe) readWhole(body []byte, max int, scrub func(string) string, path
 		}
 	}
 	if r.header().First {
-		return w.page, nil // named while it was read: each list has names of its own
+		return w.page // named while it was read: each list has names of its own
 	}
 	r.nameCells(w.page, w.keep, max)
-	return w.page, nil
+	return w.page
 }
 
 // streamable counts the leading segments that can be followed while scanning.
@@ -332,34 +346,36 @@ func (s *scan) walkArray(depth int, alive uint64, items bool) error {
 	}
 	mark := s.mark(alive)
 	for i := 0; s.dec.PeekKind() != ']'; i++ {
-		var sub uint64
-		for left := alive; left != 0; left &= left - 1 {
-			n := bits.TrailingZeros64(left)
-			seg := &s.tracks[n].segs[depth]
-			switch {
-			case seg.step == stepAll,
-				seg.step == stepIndex && seg.index == i,
-				seg.step == stepSlice && i >= seg.index && (!seg.hasTo || i < seg.end):
-				sub |= 1 << n
-			case seg.step == stepIndex && seg.index == -1:
-				s.rewind(n, &mark)
-				sub |= 1 << n
-			}
-		}
-		if items && s.shape == Entries {
-			s.entry = strconv.Itoa(i)
-		}
-		var err error
-		if sub != 0 || items {
-			err = s.value(depth+1, sub, items)
-		} else {
-			err = s.skip()
-		}
-		if err != nil {
+		if err := s.element(i, depth, alive, items, &mark); err != nil {
 			return err
 		}
 	}
 	return s.close()
+}
+
+// element passes over element i of an array that began at mark.
+func (s *scan) element(i, depth int, alive uint64, items bool, mark *mark) error {
+	var sub uint64
+	for left := alive; left != 0; left &= left - 1 {
+		n := bits.TrailingZeros64(left)
+		seg := &s.tracks[n].segs[depth]
+		switch {
+		case seg.step == stepAll,
+			seg.step == stepIndex && seg.index == i,
+			seg.step == stepSlice && i >= seg.index && (!seg.hasTo || i < seg.end):
+			sub |= 1 << n
+		case seg.step == stepIndex && seg.index == -1:
+			s.rewind(n, mark)
+			sub |= 1 << n
+		}
+	}
+	if items && s.shape == Entries {
+		s.entry = strconv.Itoa(i)
+	}
+	if sub != 0 || items {
+		return s.value(depth+1, sub, items)
+	}
+	return s.skip()
 }
 
 // walkObject walks the members of an object, which are items in shape entries.
