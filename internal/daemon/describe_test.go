@@ -12,7 +12,8 @@ import (
 	"github.com/hyperbolic-gateway/hb-rest/internal/outbound"
 )
 
-// described is the tool list as a client reads it.
+// described are the descriptions in the tool list, those of the members of a
+// wrapper too.
 func described(t *testing.T, a *agent) map[string]string {
 	t.Helper()
 	l, err := a.session.ListTools(context.Background(), nil)
@@ -22,6 +23,23 @@ func described(t *testing.T, a *agent) map[string]string {
 	out := map[string]string{}
 	for _, tool := range l.Tools {
 		out[tool.Name] = tool.Description
+		var schema struct {
+			Properties struct {
+				Wrapper struct {
+					Properties map[string]struct{ Description string }
+				}
+			}
+		}
+		raw, err := json.Marshal(tool.InputSchema)
+		if err == nil {
+			err = json.Unmarshal(raw, &schema)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, member := range schema.Properties.Wrapper.Properties {
+			out[tool.Name+"."+name] = member.Description
+		}
 	}
 	return out
 }
@@ -90,13 +108,13 @@ func TestTheExampleInTheToolList(t *testing.T) {
 	}
 }
 
-// TestWhatTheDescriptionNames: every key, mode, format and style that
-// wrap_create's description names is one that can be saved.
-func TestWhatTheDescriptionNames(t *testing.T) {
+// TestWhatTheDescriptionsName: every key, mode, format and style that wrap_create's
+// descriptions name is one that can be saved.
+func TestWhatTheDescriptionsName(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, nil, outbound.Options{})
 	a := w.agent(w.d.Addr())
-	text := described(t, a)["wrap_create"]
+	request, response := described(t, a)["wrap_create.request"], described(t, a)["wrap_create.response"]
 	save := func(what, request, response string) {
 		t.Helper()
 		doc := `{"schemaVersion":1,"id":"x","request":{"url":"https://api.example.com/{{path|raw}}"` + request + `},"response":` + response + `,
@@ -107,12 +125,12 @@ func TestWhatTheDescriptionNames(t *testing.T) {
 		}
 	}
 	const table = `{"schemaVersion":1,"select":"$[*]","mode":"table","fields":{"A":"a"}}`
-	write := between(t, text, "A write: ", ". Never")
+	write := strings.TrimSuffix(between(t, request+"\n", "A write: ", "\n"), ".")
 	save("a write", ","+write, table)
 	values := map[string]string{
 		"method": `"GET"`, "url": "", "query": `{"q":"{{tags}}"}`, "headers": `{"X-A":"{{customer_id}}"}`, "body": `{"a":1},"method":"PUT"`, "auth": `"orders-key"`, "timeoutMs": `5000`, "concurrency": `2`,
 	}
-	for _, key := range strings.Split(between(t, text, "\nrequest: ", ". A query array"), ", ") {
+	for _, key := range strings.Split(between(t, "\n"+request, "\n", ". A whole"), ", ") {
 		name, rest, _ := strings.Cut(key, " ")
 		switch {
 		case name == "url":
@@ -129,13 +147,15 @@ func TestWhatTheDescriptionNames(t *testing.T) {
 	for _, v := range []string{"repeat", "brackets"} {
 		save("formArrays "+v, `,"method":"POST","bodyType":"form","formArrays":"`+v+`","body":{"a":"{{items}}"}`, table)
 	}
-	styled := between(t, text, "repeats its name, or ", " (pipe, brackets)")
+	styled := between(t, request, "repeats its name, or ", " (pipe, brackets)")
 	for _, style := range []string{"comma", "pipe", "brackets"} {
 		save("style "+style, `,"query":{"t":`+strings.Replace(styled, "comma", style, 1)+`}`, table)
 	}
+	pages := between(t, response, "More pages: ", " (or cursor, link)")
+	save("pagination", "", strings.TrimSuffix(table, "}")+","+pages+"}")
 	save("document", "", `{"schemaVersion":1,"mode":"document","fields":{"A":"a"}}`)
 	save("documents", "", `{"schemaVersion":1,"select":"$[*]","mode":"documents","title":"{{title}}","template":"{{body}}"}`)
-	formats := strings.Split(between(t, text, "Field formats: ", ".\n"), ", ")
+	formats := strings.Split(between(t, response+"\n", "Field formats: ", ".\n"), ", ")
 	if len(formats) != 16 {
 		t.Errorf("%d formats: %q", len(formats), formats)
 	}

@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -167,26 +168,30 @@ func describesObject(raw json.RawMessage) error {
 	return nil
 }
 
-// maxToolText is how many characters of a description a tool carries: some
-// models refuse a function whose description has over 1024.
+// maxDescription is how many characters the description of a tool has: OpenAI's
+// and compatible APIs refuse a longer one, and the whole list with it.
+const maxDescription = 1024
+
+// maxToolText is how many of them are the author's at most.
 const maxToolText = 800
 
 // toolDescription is what a model reads: what it does, where it goes and what
 // comes back.
 func toolDescription(e api.ManifestEntry) string {
-	about := strings.TrimSpace(fault.Shorten(cmp.Or(strings.TrimSpace(e.Description), e.Name, e.ID), maxToolText))
-	if !strings.HasSuffix(about, ".") && !strings.HasSuffix(about, "!") && !strings.HasSuffix(about, "?") && !strings.HasSuffix(about, "…") {
-		about += "."
-	}
 	methods := e.Method
 	if len(e.Methods) > 1 {
 		methods = strings.Join(e.Methods, "|")
 	}
-	s := fmt.Sprintf("%s %s %s, answers in Markdown.", about, methods, e.Host)
+	where := fmt.Sprintf(" %s %s, answers in Markdown.", methods, e.Host)
 	if e.Mutating {
-		s += fmt.Sprintf(" Changes data: wrap_test with id %s shows the request first.", e.ID)
+		where += fmt.Sprintf(" Changes data: wrap_test with id %s shows the request first.", e.ID)
 	}
-	return s
+	room := maxDescription - utf8.RuneCountInString(where) - len(".")
+	about := strings.TrimSpace(fault.Shorten(cmp.Or(strings.TrimSpace(e.Description), e.Name, e.ID), min(maxToolText, room)))
+	if !strings.HasSuffix(about, ".") && !strings.HasSuffix(about, "!") && !strings.HasSuffix(about, "?") && !strings.HasSuffix(about, "…") {
+		about += "."
+	}
+	return about + where
 }
 
 // annotations are the hints of the worst of a wrapper's methods. A document

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -184,6 +185,15 @@ func TestToolDescription(t *testing.T) {
 		if d := cmp.Diff(tt.want, toolDescription(tt.e)); d != "" {
 			t.Errorf("%s (-want +got)\n%s", tt.name, d)
 		}
+	}
+	// The longest of everything: OpenAI's API refuses 1025 characters.
+	longest := api.ManifestEntry{
+		ID: strings.Repeat("i", 100), Description: strings.Repeat("é", 2000), Method: "GET", Methods: []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"},
+		Host: strings.Repeat("h", 253) + ":65535", Mutating: true,
+	}
+	got := toolDescription(longest)
+	if n := utf8.RuneCountInString(got); n > 1024 || n < 1000 || !strings.HasSuffix(got, " shows the request first.") {
+		t.Errorf("%d characters: %s", n, got)
 	}
 }
 

@@ -3,6 +3,7 @@ package shim
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -12,7 +13,9 @@ import (
 type metaTool struct {
 	name, title string
 	// description and schema are what an agent pays for with every request:
-	// a test bounds the bytes of the whole list. Schemas keep to what every
+	// a test bounds the bytes of the whole list. A description has at most 1024
+	// characters: OpenAI's and compatible APIs refuse the whole list over a longer
+	// one, and Claude Code cuts at 2048. Schemas keep to what every
 	// known client takes: one type word for each property, no combinators, no
 	// boolean schemas, no arrays without items, no format.
 	description string
@@ -58,12 +61,52 @@ func hints(readOnly, destructive, idempotent, openWorld bool) mcp.ToolAnnotation
 
 const noArguments = `{"type":"object","properties":{},"additionalProperties":false}`
 
-// The wrapper argument names the members of a document, because some models
-// fill an object without properties with nothing.
-const wrapperProperty = `"wrapper":{"type":"object","description":"The whole document","properties":{` +
-	`"schemaVersion":{"type":"integer"},"id":{"type":"string"},"name":{"type":"string"},"description":{"type":"string"},` +
-	`"request":{"type":"object"},"inputSchema":{"type":"object"},"response":{"type":"object"},` +
-	`"exposeAsTool":{"type":"boolean"},"mutating":{"type":"boolean"}}}`
+// wrapperProperty is the argument that holds a document. It names the members,
+// because some models fill an object without properties with nothing, and
+// describes those in says.
+func wrapperProperty(says map[string]string) string {
+	var b strings.Builder
+	b.WriteString(`"wrapper":{"type":"object","description":"The whole document","properties":{`)
+	for i, m := range [][2]string{
+		{"schemaVersion", "integer"},
+		{"id", "string"},
+		{"name", "string"},
+		{"description", "string"},
+		{"request", "object"},
+		{"inputSchema", "object"},
+		{"response", "object"},
+		{"exposeAsTool", "boolean"},
+		{"mutating", "boolean"},
+	} {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		fmt.Fprintf(&b, `"%s":{"type":"%s"`, m[0], m[1])
+		if text := says[m[0]]; text != "" {
+			quoted, _ := json.Marshal(text) // a string
+			fmt.Fprintf(&b, `,"description":%s`, quoted)
+		}
+		b.WriteByte('}')
+	}
+	b.WriteString("}}")
+	return b.String()
+}
+
+// documentMembers is what wrap_create's own description has no room for.
+func documentMembers() map[string]string {
+	return map[string]string{
+		"request": `method (GET), url, query, headers, body, bodyType (json, form or text), formArrays (repeat or brackets), auth, timeoutMs, ` +
+			`idempotencyKey {"header":"Idempotency-Key"}, rate {"requests":5,"seconds":1}, concurrency. ` +
+			`A whole string "{{items}}" in body keeps the argument's JSON type; an omitted argument leaves the member out; {{path|raw}} in url keeps slashes. ` +
+			`A query array repeats its name, or {"value":"{{tags}}","style":"comma"} (pipe, brackets). ` +
+			`A write: "method":"POST","body":{"customer":"{{customer_id}}","lines":"{{items}}"}.`,
+		"response": `Recipe; wrap_derive drafts it, wrap_test shows what it makes of a sample; without it the raw JSON comes back. ` +
+			`Modes: table (select a list, fields are columns), document (one object), documents (title and template per item, "template":"{{body}}"). ` +
+			`More pages: "pagination":{"type":"offset","offsetParam":"skip","limitParam":"limit","pageSize":30} (or cursor, link). ` +
+			`Field formats: text, number, integer, currency, percent, bytes, date, datetime, boolean, link, image, code, list, json, html, markdown.`,
+		"exposeAsTool": "Also a tool of its own",
+	}
+}
 
 // A sample may be any JSON value and the handlers take any. It is published as
 // a string: an object schema would shut out the many APIs that answer with an
@@ -124,23 +167,14 @@ func metaTools() []*metaTool {
 			name: "wrap_create", title: "Save a new wrapper",
 			description: "Check and save a new wrapper. When it is refused every problem is named with its field and nothing is saved. Example:\n" + exampleWrapper + "\n" +
 				"{{name}} stands for an argument, in url, query, headers and body; each must be a property of inputSchema. " +
-				"A whole string \"{{items}}\" in body keeps the argument's JSON type; an omitted one leaves the member out; {{path|raw}} in url keeps slashes.\n" +
-				"request: method (GET), url, query, headers, body, bodyType (json, form or text), formArrays (repeat or brackets), auth, timeoutMs, " +
-				"idempotencyKey {\"header\":\"Idempotency-Key\"}, rate {\"requests\":5,\"seconds\":1}, concurrency. " +
-				"A query array repeats its name, or {\"value\":\"{{tags}}\",\"style\":\"comma\"} (pipe, brackets). " +
-				"A write: \"method\":\"POST\",\"body\":{\"customer\":\"{{customer_id}}\",\"lines\":\"{{items}}\"}. " +
-				"Never put a credential into it: \"auth\":\"NAME\" names one of wrap_secret_list.\n" +
-				"response: wrap_derive drafts it, wrap_test shows what it makes of a sample; without it the raw JSON comes back. " +
-				"Modes: table (select a list, fields are columns), document (one object), documents (title and template per item, \"template\":\"{{body}}\"). " +
-				"Field formats: text, number, integer, currency, percent, bytes, date, datetime, boolean, link, image, code, list, json, html, markdown.\n" +
-				"\"exposeAsTool\":true also makes it a tool of its own.",
-			schema: `{"type":"object","properties":{` + wrapperProperty + `},"required":["wrapper"],"additionalProperties":false}`,
+				"Never put a credential into it: \"auth\":\"NAME\" in request names one of wrap_secret_list.",
+			schema: `{"type":"object","properties":{` + wrapperProperty(documentMembers()) + `},"required":["wrapper"],"additionalProperties":false}`,
 			args:   []string{"wrapper"}, required: 1, hints: hints(false, false, false, false), call: (*Server).create,
 		},
 		{
 			name: "wrap_update", title: "Replace a wrapper",
 			description: "Replace a saved wrapper by a whole document (see wrap_create). wrap_get first, change, send all of it: what you leave out is gone.",
-			schema:      `{"type":"object","properties":{` + wrapperProperty + `,"id":{"type":"string","description":"Default: the document's id"}},"required":["wrapper"],"additionalProperties":false}`,
+			schema:      `{"type":"object","properties":{` + wrapperProperty(nil) + `,"id":{"type":"string","description":"Default: the document's id"}},"required":["wrapper"],"additionalProperties":false}`,
 			args:        []string{"wrapper", "id"}, required: 1, hints: hints(false, true, true, false), call: (*Server).update,
 		},
 		{

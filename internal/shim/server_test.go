@@ -15,6 +15,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -139,6 +140,9 @@ func TestListIsPortableAndSmall(t *testing.T) {
 				t.Errorf("%s: no %s", tool.Name, a)
 			}
 		}
+		if n := utf8.RuneCountInString(tool.Description); n > 1024 { // refused by OpenAI's API, with the whole list
+			t.Errorf("%s: the description has %d characters", tool.Name, n)
+		}
 		if tool.Title == "" || tool.Annotations["title"] != tool.Title || tool.Description == "" {
 			t.Errorf("%s: title or description is missing", tool.Name)
 		}
@@ -187,6 +191,9 @@ func checkSchema(t *testing.T, where string, schema map[string]any) {
 		if !allowed.MatchString(k) {
 			t.Errorf("%s: keyword %s", where, k)
 		}
+	}
+	if text, _ := schema["description"].(string); utf8.RuneCountInString(text) > 1024 {
+		t.Errorf("%s: the description has %d characters", where, utf8.RuneCountInString(text))
 	}
 	typ, ok := schema["type"].(string)
 	if !ok || typ == "array" && schema["items"] == nil {
