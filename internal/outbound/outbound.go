@@ -201,7 +201,7 @@ func New(p Policy, o Options) *Client {
 	if o.UserAgent == "" {
 		o.UserAgent = "hb-rest"
 	}
-	c := &Client{policy: p, opt: o, queue: queue{limit: p.PerHost}, decoding: make(chan struct{}, runtime.GOMAXPROCS(0))}
+	c := &Client{policy: p, opt: o, queue: queue{limit: p.PerHost}, pacing: pacing{turns: queue{limit: 1}}, decoding: make(chan struct{}, runtime.GOMAXPROCS(0))}
 	conf := &tls.Config{}
 	if o.TLS != nil {
 		conf = o.TLS.Clone()
