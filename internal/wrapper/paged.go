@@ -26,10 +26,6 @@ func (p *parser) paged() {
 				"a next link would repeat %s at an address that the answer chooses", method)
 		}
 	}
-	if r.Idempotency != nil {
-		p.part("request").problem(requestField+".idempotencyKey", "PAGING_KEY", "take idempotencyKey out, or the pagination",
-			"each page is a request of its own, and the API would take the second for a repetition of the first")
-	}
 	if plan.In == "body" {
 		p.pagedBody(plan, c)
 	}
