@@ -136,12 +136,10 @@ type edit struct {
 	unlist bool // remove the list too if that leaves it empty
 }
 
-// edits are what has to be done, old entries first.
+// edits are what has to be done; old entries go last, because the list that they
+// are in shows how entries are written here.
 func (c Client) edits(ch *Change, st State, r Request) []edit {
 	var out []edit
-	for _, name := range ch.Replace {
-		out = append(out, edit{path: []string{c.list, name}, unlist: r.Wanted == nil})
-	}
 	entry := []string{c.list, Name}
 	switch {
 	case r.Wanted == nil:
@@ -163,6 +161,9 @@ func (c Client) edits(ch *Change, st State, r Request) []edit {
 			ch.Action = Update
 			out = append(out, more...)
 		}
+	}
+	for _, name := range ch.Replace {
+		out = append(out, edit{path: []string{c.list, name}, unlist: r.Wanted == nil})
 	}
 	return out
 }

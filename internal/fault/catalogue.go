@@ -21,6 +21,7 @@ const (
 	groupUpstream = "Upstream"
 	groupResponse = "Response"
 	groupDerive   = "Derive and Cortex"
+	groupClient   = "Files of MCP clients (commands only)"
 )
 
 // catalogue is the one table of codes. A hint names only commands that exist;
@@ -109,6 +110,11 @@ var catalogue = []Entry{
 	{"DERIVE_NOTHING", groupDerive, 422, false, "Nothing to show in it, such as [], {} or null, or no shape this version recognises.", "Send a sample with at least one item, or write the recipe by hand."},
 	{"DERIVE_MAX_FIELDS", groupDerive, 422, false, "max_fields is not a whole number from 1 to 20.", "Use a whole number from 1 to 20."},
 	{"CORTEX_UNAVAILABLE", groupDerive, 200, true, "The local index is not available; the call's own result is complete.", "Use the result as it is; it was not indexed."},
+
+	{"CLIENT_FILE_INVALID", groupClient, 0, false, "The configuration file of an MCP client cannot be understood; the message gives line and column. It was left alone.", "Mend the file at the named place, or put the entry in by hand: `hbrestd client print` shows it."},
+	{"CLIENT_FILE_REFUSED", groupClient, 0, false, "The file of an MCP client is read-only, no regular file, too large, or not one that can surely be edited well. It was left alone.", "Put the entry in by hand: `hbrestd client print` shows it."},
+	{"CLIENT_FILE_CHANGED", groupClient, 0, true, "Another program wrote the file between reading and writing it. Nothing was written.", "Run the command again; close the client first if that happens again."},
+	{"CLIENT_ENTRY_FOREIGN", groupClient, 0, false, "The file has an entry named hb-rest that starts another program.", "Look at the entry. --force replaces it, or removes it."},
 }
 
 var byCode = func() map[Code]Entry {
