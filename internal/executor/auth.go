@@ -121,7 +121,7 @@ func (t *task) scrubbed(err error) error {
 	}
 	var a *answered
 	if errors.As(err, &a) {
-		clean := &answered{t.rejected(t.scrub(a.err)), a.final}
+		clean := &answered{t.rejected(t.scrub(a.err)), a.final, a.resp}
 		if a.final != nil && t.grant.Scrub(a.final.String()) != a.final.String() {
 			clean.final = nil
 		}

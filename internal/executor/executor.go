@@ -52,6 +52,7 @@ type Options struct {
 type Outcome struct {
 	Status   int
 	Duration time.Duration
+	Retries  int // requests that were sent again, over all pages
 	Call     *wrapper.Call
 	Final    *url.URL // where redirects led, of the first page; nil without any
 	Result   *recipe.Result
@@ -66,6 +67,7 @@ type Failure struct {
 	Call     *wrapper.Call // nil when the arguments did not fit
 	Final    *url.URL      // where redirects led to the answer that failed; nil without any
 	Duration time.Duration
+	Retries  int // requests that were sent again, over all pages
 }
 
 func (f *Failure) Error() string { return f.Err.Error() }
@@ -80,17 +82,17 @@ func (e *Executor) Run(ctx context.Context, w *wrapper.Wrapper, o Options) (*Out
 	if err != nil {
 		return nil, &Failure{Err: fault.From(err)}
 	}
-	out, err := e.send(ctx, w, call, o)
+	out, retries, err := e.send(ctx, w, call, o)
 	took := e.c.Now().Sub(start)
 	if err != nil {
-		f := &Failure{Err: deadline(ctx, call, err), Call: call, Duration: took}
+		f := &Failure{Err: deadline(ctx, call, err), Call: call, Duration: took, Retries: retries}
 		var a *answered
 		if errors.As(err, &a) {
 			f.Final = a.final
 		}
 		return nil, f
 	}
-	out.Duration = took
+	out.Duration, out.Retries = took, retries
 	return out, nil
 }
 
@@ -120,15 +122,17 @@ type task struct {
 	rec   *recipe.Recipe
 	o     Options
 	grant *secrets.Grant // nil: no credential
+
+	retries int // requests sent again
 }
 
-func (e *Executor) send(ctx context.Context, w *wrapper.Wrapper, call *wrapper.Call, o Options) (*Outcome, error) {
+func (e *Executor) send(ctx context.Context, w *wrapper.Wrapper, call *wrapper.Call, o Options) (_ *Outcome, retries int, _ error) {
 	if err := e.c.Check(call.URL); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	grant, f := e.grant(call)
 	if f != nil {
-		return nil, f
+		return nil, 0, f
 	}
 	if grant != nil {
 		defer grant.Close()
@@ -151,7 +155,7 @@ func (e *Executor) send(ctx context.Context, w *wrapper.Wrapper, call *wrapper.C
 		pages = []*recipe.Page{first.page}
 	}
 	if err != nil {
-		return nil, t.scrubbed(err)
+		return nil, t.retries, t.scrubbed(err)
 	}
 	out := &Outcome{Status: first.resp.Status, Call: call, Final: final(first.resp), Warnings: call.Warnings, Paging: report}
 	opt := recipe.RenderOptions{Name: w.Name}
@@ -161,7 +165,7 @@ func (e *Executor) send(ctx context.Context, w *wrapper.Wrapper, call *wrapper.C
 		out.Result = rec.Render(pages, opt)
 	}
 	out.account()
-	return out, nil
+	return out, t.retries, nil
 }
 
 // account carries what the walk found into the result: a walk that failed on

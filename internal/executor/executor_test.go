@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -57,7 +58,13 @@ func doc(method string) string { return strings.ReplaceAll(getDoc, "%METHOD%", m
 func run(t *testing.T, method string, status int, header map[string]string, body string) (*executor.Outcome, *fault.Error) {
 	t.Helper()
 	e, _ := answering(status, header, body)
-	out, err := e.Run(context.Background(), parse(t, doc(method)), executor.Options{})
+	var out *executor.Outcome
+	var err error
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond) // too short for a second try
+		defer cancel()
+		out, err = e.Run(ctx, parse(t, doc(method)), executor.Options{})
+	})
 	if err == nil {
 		return out, nil
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/hyperbolic-gateway/hb-rest/internal/fault"
@@ -25,7 +24,8 @@ type leaf struct {
 // An answered fault is one that came with an answer.
 type answered struct {
 	err   *fault.Error
-	final *url.URL // nil: no redirects
+	final *url.URL           // nil: no redirects
+	resp  *outbound.Response // whose status is the fault; nil: the fault is in the body
 }
 
 func (a *answered) Error() string { return a.err.Error() }
@@ -39,35 +39,45 @@ func final(resp *outbound.Response) *url.URL {
 	return resp.URL
 }
 
-// fetch sends one request and reads its answer.
-func (t *task) fetch(ctx context.Context, call *wrapper.Call, n int) (*leaf, error) {
+// try sends one request once and reads its answer.
+func (t *task) try(ctx context.Context, call *wrapper.Call, key string, n, try int) (*leaf, error) {
 	req := outbound.NewRequest(call.Method, call.URL, call.Body)
 	for _, h := range call.Header {
 		req.Header.Add(h.Name, h.Value)
 	}
+	if key != "" {
+		req.Header.Set(call.IdempotencyHeader, key)
+	}
 	req.Timeout = call.Timeout
-	req.Mutating = call.Mutating()
+	req.Mutating, req.Repeatable = call.Mutating(), repeatable(call)
+	req.Concurrency = call.Concurrency
+	if r := call.Rate; r != nil {
+		req.Rate = outbound.Rate{Requests: r.Requests, Per: r.Per}
+	}
 	req.Durable = req.Mutating
 	req.Tag = outbound.Tag{Kind: cmp.Or(t.o.Kind, "run"), Wrapper: t.w.ID, Call: t.o.Call}
 	if n > 1 && t.o.Call != "" { // a row of its own for each page
-		req.Tag.Call += "-p" + strconv.Itoa(n)
+		req.Tag.Call += "-p" + itoa(n)
+	}
+	if try > 1 && t.o.Call != "" { // and for each try
+		req.Tag.Call += "-try" + itoa(try)
 	}
 	resp, err := t.sendWith(ctx, call, req)
 	if err != nil {
 		return nil, err
 	}
 	if f := statusFault(call, resp, t.e.c.Now()); f != nil {
-		return nil, &answered{f, final(resp)}
+		return nil, &answered{f, final(resp), resp}
 	}
 	if isEmptySuccess(call, resp, t.w.Response != nil) {
 		return &leaf{resp: resp}, nil
 	}
 	page, f := ReadPage(t.rec, resp, t.scrubText())
 	if f != nil {
-		return nil, &answered{f, final(resp)}
+		return nil, &answered{f, final(resp), nil}
 	}
 	if f := reportedFault(t.rec, page, resp.Status); f != nil {
-		return nil, &answered{f, final(resp)}
+		return nil, &answered{f, final(resp), nil}
 	}
 	return &leaf{resp: resp, page: page}, nil
 }

@@ -2,6 +2,7 @@ package executor
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -19,12 +20,25 @@ func itoa(n int) string { return strconv.Itoa(n) }
 func idempotent(method string) bool { return method != "POST" && method != "PATCH" }
 
 // repeatable reports whether repeating the call cannot do harm twice. A GET
-// that counts as a write is one in another's clothes.
+// that counts as a write is one in another's clothes, and so is a PUT with a
+// method-override header. With a key from its arguments any call is repeatable;
+// a random key is another one in the next call.
 func repeatable(call *wrapper.Call) bool {
-	if call.Method == "GET" || call.Method == "HEAD" {
+	switch {
+	case call.IdempotencyHeader != "" && hasHeader(call.Header, call.IdempotencyHeader):
+		return true
+	case call.Method == "GET" || call.Method == "HEAD":
 		return !call.Mutating()
 	}
-	return idempotent(call.Method)
+	return idempotent(call.Method) && !slices.ContainsFunc(call.Header, overrides)
+}
+
+func overrides(h wrapper.Header) bool {
+	switch strings.ToLower(h.Name) {
+	case "x-http-method-override", "x-http-method", "x-method-override":
+		return true
+	}
+	return false
 }
 
 // StatusFault turns the HTTP status of a request without a credential into a
@@ -48,6 +62,9 @@ func statusFault(call *wrapper.Call, resp *outbound.Response, now time.Time) *fa
 	_ = withProblems(f, details)
 	if hint := againHint(call, f); hint != "" {
 		f.With(fault.Hint("%s", hint))
+	}
+	if resp.Hops > 0 && f.Retryable && !repeatable(call) { // what redirected us has done the write
+		f.With(fault.Retryable(false), fault.Hint("The write may have taken effect: check before you repeat it."))
 	}
 	if wait, ok := retryAfter(resp, body, now); ok && f.Retryable {
 		f.With(fault.RetryAfter(wait), fault.Hint("Wait %s, then repeat the call; ask for fewer pages with max_pages.", seconds(wait)))
@@ -298,41 +315,6 @@ func at(v recipe.Value, steps ...string) recipe.Value {
 	}
 	return v
 }
-
-// retryAfter reads how long the API wants us to stay away: Retry-After in both
-// forms (RFC 9110 section 10.2.3), Telegram's parameters.retry_after, or the
-// moment in X-RateLimit-Reset (epoch seconds; small values are a delay).
-func retryAfter(resp *outbound.Response, body recipe.Value, now time.Time) (time.Duration, bool) {
-	if h := strings.TrimSpace(resp.Header.Get("Retry-After")); h != "" {
-		if n, err := strconv.ParseUint(h, 10, 31); err == nil {
-			return clampWait(time.Duration(n) * time.Second), true
-		}
-		for _, layout := range []string{"Mon, 02 Jan 2006 15:04:05 GMT", time.RFC850, time.ANSIC} {
-			if t, err := time.Parse(layout, h); err == nil {
-				return clampWait(t.Sub(now)), true
-			}
-		}
-	}
-	if v := at(body, "parameters", "retry_after"); v != nil {
-		if n, err := strconv.ParseUint(fmt.Sprint(v), 10, 31); err == nil {
-			return clampWait(time.Duration(n) * time.Second), true
-		}
-	}
-	for _, name := range []string{"X-RateLimit-Reset", "RateLimit-Reset"} {
-		n, err := strconv.ParseInt(strings.TrimSpace(resp.Header.Get(name)), 10, 62)
-		if err != nil || n < 0 {
-			continue
-		}
-		if n < 1e9 {
-			return clampWait(time.Duration(n) * time.Second), true
-		}
-		return clampWait(time.Unix(n, 0).Sub(now)), true
-	}
-	return 0, false
-}
-
-// clampWait keeps a wait within 0 and one hour: beyond that no caller waits.
-func clampWait(d time.Duration) time.Duration { return min(max(d, 0), time.Hour) }
 
 // reportedFault finds a failure that the API reports inside a success.
 func reportedFault(rec *recipe.Recipe, page *recipe.Page, status int) *fault.Error {
