@@ -677,3 +677,60 @@ func TestEndlessLists(t *testing.T) {
 		}
 	}
 }
+
+// A walk ends with the call's own time, with what it has; and with its caller,
+// whose leaving ends the request that is under way.
+func TestWalkEndsInTime(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, "HB_WRAP_CALL_TIMEOUT_MS=1500")
+	a := known(t, "github")
+	pages := a.Handler(300, 10)
+	arrived, left := make(chan struct{}, 99), make(chan struct{}, 99)
+	s := newSite(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		arrived <- struct{}{}
+		select {
+		case <-r.Context().Done():
+			left <- struct{}{}
+		case <-time.After(400 * time.Millisecond): // the API's own time
+			pages.ServeHTTP(w, r)
+		}
+	}))
+	d.save("slow", request(a, s, 10), resized(docsRecipes(t)["github"], 10, 1000))
+	begin := time.Now()
+	r := d.must("slow", 25)
+	if took := time.Since(begin); took < 1500*time.Millisecond || took > 2*time.Second {
+		t.Errorf("a call of 1.5 s took %v", took)
+	}
+	n := r.Paging.Pages
+	if p := r.Paging; p.Stopped != "deadline" || !p.More || n < 1 || n > 3 || p.Items != 10*n || !r.Meta.Truncated || p.Error == nil || p.Error.Code != "CALL_DEADLINE" {
+		t.Errorf("%+v %+v", r.Meta, p)
+	}
+	if diff := cmp.Diff(outcome{items: 10 * n}.keys(a), firsts(t, r)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	<-left // the request that the deadline ended
+
+	for len(arrived) > 0 {
+		<-arrived
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		_, err := d.client.Run(ctx, &api.RunRequest{ID: "slow"})
+		ended <- err
+	}()
+	<-arrived
+	<-arrived // the second page
+	cancel()
+	select {
+	case <-left:
+	case <-time.After(5 * time.Second):
+		t.Error("the request goes on although its caller has left")
+	}
+	if err := <-ended; err == nil {
+		t.Error("a caller who left got an answer")
+	}
+	if n := len(arrived); n > 0 {
+		t.Errorf("%d requests after the caller has left", n)
+	}
+}
