@@ -59,7 +59,7 @@ func TestMalformed(t *testing.T) {
 		{"a handshake again", strings.Replace(handshake, `"id":0`, `"id":7`, 1), `"id":7,`},
 		{"the longest line", frame(maxFrame), `BAD_REQUEST: wrap_reload has no argument \"x\"`},
 		{"a longer line", frame(maxFrame + 1), `"id":null,"error":{"code":-32600,"message":"a message over 16 MiB was not read"}`},
-		{"a far longer line", strings.Repeat("x", 3*maxFrame), `"id":null,"error":{"code":-32600,"message":"a message over 16 MiB was not read"}`},
+		{"a far longer line", strings.Repeat("x", maxFrame+1<<20), `"id":null,"error":{"code":-32600,"message":"a message over 16 MiB was not read"}`},
 	}
 	b := newBridge(t)
 	b.answer("GET /wrap/manifest", `{"revision":1,"wrappers":[]}`)
