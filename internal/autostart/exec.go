@@ -99,17 +99,21 @@ func Program(arg0 string) (string, error) {
 	if err != nil {
 		return "", failed("the path of this program cannot be found: %v", err)
 	}
-	path := real
-	if called, err := exec.LookPath(arg0); err == nil {
-		if abs, err := filepath.Abs(called); err == nil && sameFile(abs, real) {
-			path = abs
-		}
-	}
+	return stable(arg0, real)
+}
+
+// stable is Program for a program whose file is real.
+func stable(arg0, real string) (string, error) {
 	if strings.Contains(filepath.ToSlash(real), "/go-build") {
 		return "", failed("%s is a passing build, which is gone once it ends", real).
 			With(fault.Hint("Build it with `make build`, put it where it is to stay, and run that."))
 	}
-	return path, nil
+	if called, err := exec.LookPath(arg0); err == nil {
+		if abs, err := filepath.Abs(called); err == nil && sameFile(abs, real) {
+			return abs, nil
+		}
+	}
+	return real, nil
 }
 
 func sameFile(a, b string) bool {

@@ -37,9 +37,9 @@ func (s *systemd) trouble(what string, out Output) error {
 	case out.Err != nil:
 		return unsupported(s.o).With(fault.Cause(out.Err))
 	case strings.Contains(out.Stderr, "Failed to connect to bus"), strings.Contains(out.Stderr, "System has not been booted with systemd"):
-		hint := "Log in as this user (not with su or sudo) and repeat the command; on a server, docs/services.md shows a system service with a user of its own."
-		if dir := "/run/user/" + s.o.UserID; s.o.Getenv("XDG_RUNTIME_DIR") == "" {
-			hint = fmt.Sprintf("XDG_RUNTIME_DIR is not set, as it is after su and sudo. Log in as this user, or try again after `export XDG_RUNTIME_DIR=%s`; on a server, docs/services.md shows a system service with a user of its own.", dir)
+		hint := "Log in as this user, without su or sudo. For a server: docs/services.md."
+		if s.o.Getenv("XDG_RUNTIME_DIR") == "" { // as after su and sudo
+			hint = fmt.Sprintf("Log in as this user, without su or sudo; or try `export XDG_RUNTIME_DIR=/run/user/%s` first. For a server: docs/services.md.", s.o.UserID)
 		}
 		return failed("no systemd user manager answers for this user: %s", out.said()).With(fault.Hint("%s", hint))
 	}
@@ -73,7 +73,7 @@ func (s *systemd) state(ctx context.Context) (*State, error) {
 		return nil, err
 	}
 	st := &State{
-		Manager: "systemd", Installed: p["LoadState"] != "not-found", Unit: p["FragmentPath"], DropIns: strings.Fields(p["DropInPaths"]),
+		Manager: "systemd", Installed: p["LoadState"] != "not-found", Unit: p["FragmentPath"], DropIns: list(p["DropInPaths"]),
 		Enabled: strings.HasPrefix(p["UnitFileState"], "enabled"), Says: p["StatusText"], Stale: p["NeedDaemonReload"] == "yes",
 	}
 	st.PID, _ = strconv.Atoi(p["MainPID"])
@@ -136,6 +136,36 @@ func moment(text string) string {
 	return t.UTC().Format(time.RFC3339)
 }
 
+// list reads paths as systemctl prints them: apart by blanks, those with
+// blanks in double quotes, with a backslash before what would end or change
+// them there. None is nil.
+func list(text string) []string {
+	var words []string
+	var word strings.Builder
+	quoted, escaped, any := false, false, false
+	for _, r := range strings.TrimSpace(text) + " " {
+		switch {
+		case escaped:
+			word.WriteRune(r)
+			escaped = false
+		case quoted && r == '\\':
+			escaped = true
+		case r == '"':
+			quoted, any = !quoted, true
+		case (r == ' ' || r == '\n') && !quoted:
+			if any {
+				words = append(words, word.String())
+			}
+			word.Reset()
+			any = false
+		default:
+			word.WriteRune(r)
+			any = true
+		}
+	}
+	return words
+}
+
 // unmask names the way out of a mask.
 func (s *systemd) unmask(p map[string]string, path string) error {
 	where := p["FragmentPath"]
@@ -158,7 +188,7 @@ func (s *systemd) unitPath(ctx context.Context) (string, error) {
 	if !out.ok() {
 		return "", s.trouble("systemctl --user show", out)
 	}
-	dirs := strings.Fields(out.Stdout)
+	dirs := list(out.Stdout)
 	if len(dirs) == 0 || slices.Contains(dirs, home) {
 		return filepath.Join(home, unitName), nil
 	}
@@ -200,7 +230,7 @@ func (s *systemd) install(ctx context.Context, restart bool) (*Installed, error)
 	if masked(p) {
 		return nil, s.unmask(p, path)
 	}
-	r := &Installed{Unit: path, DropIns: strings.Fields(p["DropInPaths"]), Running: p["ActiveState"] == "active"}
+	r := &Installed{Unit: path, DropIns: list(p["DropInPaths"]), Running: p["ActiveState"] == "active"}
 	old, there, err := ours(path)
 	if err != nil {
 		return nil, err
@@ -222,7 +252,7 @@ func (s *systemd) install(ctx context.Context, restart bool) (*Installed, error)
 		return nil, err
 	}
 	if now, err := s.show(ctx); err == nil { // of a unit that was not there, no drop-ins were told
-		r.DropIns = strings.Fields(now["DropInPaths"])
+		r.DropIns = list(now["DropInPaths"])
 	}
 	return r, s.again(ctx, p, r, restart || len(r.Changes) > 0 || r.Created)
 }
@@ -326,7 +356,7 @@ func (s *systemd) uninstall(ctx context.Context) (*Removed, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Removed{Was: p["LoadState"] != "not-found", Unit: path, Left: strings.Fields(p["DropInPaths"])}
+	r := &Removed{Was: p["LoadState"] != "not-found", Unit: path, Left: list(p["DropInPaths"])}
 	info, err := os.Lstat(path)
 	there := err == nil
 	if masked(p) && (!there || !info.Mode().IsRegular() || info.Size() == 0) {
@@ -481,5 +511,5 @@ func (s *systemd) logs(ctx context.Context, r LogRequest) error {
 		return err
 	}
 	return failed("the journal cannot be read: %s", fault.Shorten(why, 500)).
-		With(fault.Hint("Without a journal of this user, root reads it with `journalctl _SYSTEMD_USER_UNIT=%s _UID=%s`; `hbrestd run` starts the daemon here and shows what it says.", unitName, s.o.UserID))
+		With(fault.Hint("Root may read it: `journalctl _SYSTEMD_USER_UNIT=%s _UID=%s`. Or see it here, with `hbrestd run`.", unitName, s.o.UserID))
 }

@@ -88,7 +88,7 @@ func (t *tasks) install(ctx context.Context, restart bool) (*Installed, error) {
 		r.Changes = changes(element(old, "Command")+"\n"+element(old, "Arguments"), element(text, "Command")+"\n"+element(text, "Arguments"))
 	}
 	file := filepath.Join(filepath.Dir(t.o.LogFile), "hbrestd-task.xml")
-	if err := os.MkdirAll(filepath.Dir(file), 0o700); err == nil {
+	if err = os.MkdirAll(filepath.Dir(file), 0o700); err == nil {
 		err = os.WriteFile(file, utf16Text(text), 0o600)
 	}
 	if err != nil {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/user"
@@ -184,8 +185,8 @@ func (o *serviceOptions) begin(ctx context.Context, start func(*autostart.Servic
 // started starts the service and waits until its daemon answers.
 func (o *serviceOptions) started(ctx context.Context, d config.Daemon, s *autostart.Service, start func(*autostart.Service, context.Context) error) (*api.Status, error) {
 	if err := start(s, ctx); err != nil {
-		if before, after, _ := strings.Cut(err.Error(), "ADDRESS_IN_USE: "); after != "" && fault.Is(err, "SERVICE_FAILED") {
-			return nil, fault.New("SERVICE_FAILED", "%s", before+after).
+		if e, ok := errors.AsType[*fault.Error](err); ok && strings.Contains(e.Message, "ADDRESS_IN_USE: ") {
+			return nil, fault.New(e.Code, "%s", strings.Replace(e.Message, "ADDRESS_IN_USE: ", "", 1)).
 				With(fault.Hint("Stop that program, then run `hbrestd service start`; or give hbrestd another port (docs/services.md, Another port)."))
 		}
 		return nil, err
