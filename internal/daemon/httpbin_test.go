@@ -315,7 +315,7 @@ func TestHTTPBinOtherContent(t *testing.T) {
 		{"/encoding/utf8", "RESPONSE_NOT_JSON", "text/html", "", "∮"},
 		{"/robots.txt", "RESPONSE_NOT_JSON", "text/plain", "", "Disallow"},
 		{"/base64/aGVsbG8=", "RESPONSE_NOT_JSON", "text/plain", "", "hello"},
-		{"/stream/3", "RESPONSE_NOT_JSON", "", "NDJSON", "records"},
+		{"/sse?count=100&duration=10s", "RESPONSE_NOT_JSON", "server-sent events", "streaming", "data:"},
 	} {
 		a := w.once("o", get("o", base+c.path), `{}`)
 		if a.OK || a.Code != c.code || a.status() != 200 || !strings.Contains(a.Message, c.message) || !strings.Contains(a.Hint, c.hint) || strings.Contains(a.Raw, c.never) {
@@ -325,8 +325,14 @@ func TestHTTPBinOtherContent(t *testing.T) {
 			t.Errorf("%s: message of %d, hint of %d bytes", c.path, len(a.Message), len(a.Hint))
 		}
 	}
+	// A document a line is a list, also under the name of text/plain.
+	a := w.once("o", get("o", base+"/stream/3"), `{}`)
+	var three []struct{ ID int }
+	if err := json.Unmarshal(a.Records, &three); err != nil || len(three) != 3 || three[2].ID != 2 || !strings.Contains(a.Raw, "one JSON document a line") {
+		t.Errorf("/stream/3: %s", a.Raw)
+	}
 	// JSON with a recipe, from somebody else's hand.
-	a := w.once("j", `{"schemaVersion":1,"id":"j","name":"Slides","request":{"method":"GET","url":"`+base+`/json"},
+	a = w.once("j", `{"schemaVersion":1,"id":"j","name":"Slides","request":{"method":"GET","url":"`+base+`/json"},
 	 "response":{"schemaVersion":1,"select":"$.slideshow.slides","mode":"table","fields":{"Title":"title","Kind":"type","Points":"items"},"record":{"title":"title","items":"items"}}}`, `{}`)
 	want := "## Slides\n\n| Title | Kind | Points |\n| --- | --- | --- |\n| Wake up to WonderWidgets! | all | |\n" +
 		`| Overview | all | Why \<em\>WonderWidgets\</em\> are great, Who \<em\>buys\</em\> WonderWidgets |`

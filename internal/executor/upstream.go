@@ -193,19 +193,20 @@ func errorBody(resp *outbound.Response) recipe.Value {
 // describe is the upstream's own words from the places where APIs put them,
 // or what kind of thing the body is. Never a page's text.
 func describe(resp *outbound.Response, body recipe.Value) string {
-	if msg := upstreamMessage(body); msg != "" {
+	if msg := upstreamMessage(body); msg != "" && !looksLikeHTML([]byte(msg)) {
 		return msg
 	}
 	if ds := upstreamProblems(body); len(ds) > 0 {
 		return firstProblem(ds)
 	}
-	switch {
-	case len(resp.Body) == 0:
+	if len(resp.Body) == 0 {
 		return ""
-	case looksLikeHTML(resp.Body):
-		return fmt.Sprintf("HTML page (%d bytes)", len(resp.Body))
 	}
-	return fmt.Sprintf("%s (%d bytes)", contentType(resp), len(resp.Body))
+	what := contentType(resp)
+	if kind, _ := kindOf(resp); kind != "" && body == nil {
+		what = strings.TrimPrefix(strings.TrimPrefix(kind, "a "), "an ")
+	}
+	return fmt.Sprintf("%s (%d bytes)", what, len(resp.Body))
 }
 
 // firstProblem stands in for the message of an API that only lists problems.
@@ -218,14 +219,6 @@ func firstProblem(ds []fault.Detail) string {
 		s += fmt.Sprintf(" (and %d more)", n)
 	}
 	return s
-}
-
-func contentType(resp *outbound.Response) string {
-	ct, _, _ := strings.Cut(resp.Header.Get("Content-Type"), ";")
-	if ct = strings.ToLower(strings.TrimSpace(ct)); ct == "" {
-		return "no content type"
-	}
-	return fault.Shorten(ct, 60)
 }
 
 // upstreamMessage reads one line of the API's own explanation from the places

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"strings"
 )
 
 // errTooLarge is a body over the cap, whether on the wire or decompressed.
@@ -20,6 +21,9 @@ const slack = 64 << 10
 func (c *Client) read(resp *http.Response, method string) ([]byte, error) {
 	if method == http.MethodHead || resp.StatusCode == http.StatusNoContent || resp.StatusCode == http.StatusNotModified {
 		return nil, nil
+	}
+	if isEventStream(resp.Header.Get("Content-Type")) {
+		return firstBytes(resp.Body)
 	}
 	codings, err := contentCodings(resp.Header.Values("Content-Encoding"))
 	if err != nil {
@@ -44,6 +48,23 @@ func (c *Client) read(resp *http.Response, method string) ([]byte, error) {
 		return nil, ctx.Err()
 	}
 	return decode(data, codings, c.policy.MaxBytes)
+}
+
+// isEventStream tells an answer that goes on until somebody hangs up. Waiting
+// for its end would only spend the caller's time.
+func isEventStream(contentType string) bool {
+	kind, _, _ := strings.Cut(contentType, ";")
+	return strings.EqualFold(strings.TrimSpace(kind), "text/event-stream")
+}
+
+// firstBytes returns what comes first, enough to tell something from nothing.
+func firstBytes(r io.Reader) ([]byte, error) {
+	buf := make([]byte, 512)
+	n, err := io.ReadAtLeast(r, buf, 1)
+	if err == io.EOF {
+		err = nil
+	}
+	return buf[:n], err
 }
 
 // readCapped reads all of r, or fails with errTooLarge at one byte over limit.

@@ -452,6 +452,26 @@ func TestEmptyMembersInside(t *testing.T) {
 	}
 }
 
+// A stream of events has no end to wait for: its first bytes are all that is read.
+func TestEventStream(t *testing.T) {
+	w := newWorld(t)
+	w.serve(origin0, http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		rw.Header().Set("Content-Type", "Text/Event-Stream; charset=utf-8")
+		if r.URL.Path == "/empty" {
+			return
+		}
+		_, _ = io.WriteString(rw, "data: 1\n\n")
+		rw.(http.Flusher).Flush()
+		<-r.Context().Done() // the client hangs up
+	}))
+	c := w.client(outbound.Policy{})
+	for path, want := range map[string]string{"/": "data: 1\n\n", "/empty": ""} {
+		if resp, err := get(t, c, origin0+path); err != nil || string(resp.Body) != want {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+}
+
 // the charset parameter, byte order marks, and nothing replaced silently.
 func TestUTF8(t *testing.T) {
 	for name, c := range map[string]struct {

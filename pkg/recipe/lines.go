@@ -53,21 +53,31 @@ func (s *scan) lines(body []byte, sep byte) error {
 	return s.eachLine(body, sep, func(i int) error { return s.element(i, 0, alive, items, &mark) })
 }
 
+// DecodeLines is Decode for the bodies that ReadLines reads: an Array of their
+// values. A body without any is an error of kind "empty".
+func DecodeLines(body []byte, sep byte) (Array, error) {
+	rd, err := newReader(plainSeparators(body, sep), DecodeLimits{})
+	if err != nil {
+		return nil, err
+	}
+	out := Array{}
+	err = rd.eachLine(body, sep, func(int) error {
+		v, err := rd.build()
+		out = append(out, v)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // readLinesWhole is read without streaming: the reference for what it means.
 func (r *Recipe) readLinesWhole(body []byte, sep byte, max int, scrub func(string) string, paths []Path) (*Page, error) {
 	if sep == 0 {
 		return r.readWhole(body, max, scrub, paths)
 	}
-	rd, err := newReader(plainSeparators(body, sep), DecodeLimits{})
-	if err != nil {
-		return nil, err
-	}
-	doc := Array{}
-	err = rd.eachLine(body, sep, func(int) error {
-		v, err := rd.build()
-		doc = append(doc, v)
-		return err
-	})
+	doc, err := DecodeLines(body, sep)
 	if err != nil {
 		return nil, err
 	}
