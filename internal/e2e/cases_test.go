@@ -5,10 +5,13 @@ package e2e
 import (
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/mccutchen/go-httpbin/v2/httpbin"
 
@@ -101,5 +104,83 @@ func TestU15UserAgent(t *testing.T) {
 	var f *fault.Error
 	if _, err := d.run("ua", 0); !errors.As(err, &f) || f.Code != "UPSTREAM_FORBIDDEN" || f.Retryable || strings.Contains(f.Hint, "secret set") {
 		t.Errorf("%v: %s", err, f.Hint)
+	}
+}
+
+// O-08 and O-07: a rate limit that is over within the call's time is waited for,
+// whichever way the API says how long; one that is not is told of with the wait.
+func TestO08RetryAfter(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, "HB_WRAP_CALL_TIMEOUT_MS=8000")
+	header := func(name string, value func() string) func(http.Header) {
+		return func(h http.Header) { h.Set(name, value()) }
+	}
+	text := func(s string) func() string { return func() string { return s } }
+	const key = `,"body":{"order":1},"idempotencyKey":{"header":"Idempotency-Key"}`
+	for name, c := range map[string]struct {
+		method, more  string
+		status        int
+		limit         func(http.Header)
+		requests      int
+		least, most   time.Duration // of the whole call
+		code          string        // empty: it succeeds
+		retryAfter    time.Duration
+		retryable     bool
+		sameKeyAsLast bool
+	}{
+		"seconds": {"GET", "", 429, header("Retry-After", text("2")), 2, 2 * time.Second, 4 * time.Second, "", 0, false, false},
+		"a date": {
+			"GET", "", 429, header("Retry-After", func() string { return time.Now().Add(3 * time.Second).UTC().Format(http.TimeFormat) }),
+			2, 2 * time.Second, 5 * time.Second, "", 0, false, false,
+		},
+		"seconds of a 503": {"PUT", `,"body":{"order":1}`, 503, header("Retry-After", text("1")), 2, time.Second, 3 * time.Second, "", 0, false, false},
+		"403 and none left": {"GET", "", 403, func(h http.Header) {
+			h.Set("X-RateLimit-Remaining", "0")
+			h.Set("X-RateLimit-Reset", strconv.FormatInt(time.Now().Add(2*time.Second).Unix(), 10))
+		}, 2, time.Second, 4 * time.Second, "", 0, false, false},
+		"longer than the call": {"GET", "", 429, header("Retry-After", text("30")), 1, 0, time.Second, "UPSTREAM_RATE_LIMITED", 30 * time.Second, true, false},
+		"a write":              {"POST", `,"body":{"order":1}`, 429, header("Retry-After", text("1")), 1, 0, time.Second, "UPSTREAM_RATE_LIMITED", time.Second, true, false},
+		"a write with a key":   {"POST", key, 429, header("Retry-After", text("1")), 2, time.Second, 3 * time.Second, "", 0, false, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			keys := make(chan string, 9)
+			s := newSite(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				keys <- r.Header.Get("Idempotency-Key")
+				if len(keys) == 1 {
+					c.limit(w.Header())
+					w.WriteHeader(c.status)
+					return
+				}
+				_, _ = io.WriteString(w, jsonText)
+			}))
+			id := strings.ReplaceAll(name, " ", ".")
+			if _, err := d.change(id, fmt.Sprintf(`{"method":%q,"url":%q%s}`, c.method, s.URL, c.more), ""); err != nil {
+				t.Fatal(err)
+			}
+			begin := time.Now()
+			r, err := d.run(id, 0)
+			took := time.Since(begin)
+			var f *fault.Error
+			switch {
+			case c.code == "" && (err != nil || string(r.Records) != "["+jsonText+"]"):
+				t.Errorf("%v %+v", err, r)
+			case c.code != "" && (!errors.As(err, &f) || string(f.Code) != c.code || f.RetryAfter != c.retryAfter || f.Retryable != c.retryable):
+				t.Errorf("%+v", err)
+			}
+			if took < c.least || took > c.most {
+				t.Errorf("it took %v, want %v to %v", took, c.least, c.most)
+			}
+			if n := len(s.seen()); n != c.requests {
+				t.Errorf("%d requests, want %d", n, c.requests)
+			}
+			first := <-keys
+			if c.sameKeyAsLast && (len(first) < 16 || first != <-keys) || !c.sameKeyAsLast && first != "" {
+				t.Errorf("the key %q was not kept", first)
+			}
+			if rows := d.rows(id, c.requests); len(rows) != c.requests || rows[0].Status != c.status || rows[0].Error == "" || rows[len(rows)-1].Outcome != "" {
+				t.Errorf("rows %+v", rows)
+			}
+		})
 	}
 }
