@@ -149,6 +149,9 @@ func (s *Store) saveAll(entries []*entry, priority map[string]int) (rev uint64, 
 			if err := put(tx, bucketNames, e.id, namePayload(digest(record), e.tool)); err != nil {
 				return err
 			}
+			if err := deleteIn(tx, bucketFields, e.id); err != nil {
+				return err
+			}
 		}
 		for id, p := range priority {
 			if err := putPriority(tx, id, p); err != nil {
@@ -167,6 +170,7 @@ func (s *Store) saveAll(entries []*entry, priority map[string]int) (rev uint64, 
 			e.verified = old.verified // it may have worked meanwhile
 		}
 		s.c.put(e)
+		delete(s.noted, e.id)
 	}
 	for id, p := range priority {
 		s.c.set.setPriority(id, p)

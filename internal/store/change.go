@@ -37,7 +37,8 @@ func exists(id, taken string) error {
 }
 
 // Update replaces a wrapper, which may be a damaged one, and returns the new
-// revision. Its tool name and the time it last worked stay. When it returns,
+// revision. Its tool name and the time it last worked stay, what was noted of
+// its fields goes. When it returns,
 // the new version is on the disk. The error is WRAPPER_NOT_FOUND,
 // WRAPPER_UNREADABLE for one that a later version of hbrestd has saved, or
 // STORE_FAILED.
@@ -76,8 +77,10 @@ func (s *Store) Delete(id string) (rev uint64, err error) {
 				return err
 			}
 		}
-		if err := deleteIn(tx, bucketPriority, id); err != nil {
-			return err
+		for _, bucket := range []string{bucketPriority, bucketFields} {
+			if err := deleteIn(tx, bucket, id); err != nil {
+				return err
+			}
 		}
 		return putState(tx, rev, len(s.c.ids)-1)
 	})
@@ -91,6 +94,7 @@ func (s *Store) Delete(id string) (rev uint64, err error) {
 	s.c.revision = rev
 	s.revised()
 	delete(s.verified, id)
+	delete(s.noted, id)
 	return rev, nil
 }
 
@@ -142,13 +146,19 @@ func (s *Store) MarkVerified(id string, t time.Time) {
 	}
 	e.verified = t
 	s.verified[id] = t
+	s.mark()
+}
+
+// mark wakes the flusher.
+func (s *Store) mark() {
 	select {
 	case s.marked <- struct{}{}:
-	default: // the flusher knows already
+	default: // it knows already
 	}
 }
 
-// flusher writes what MarkVerified has noted, a minute after the first of them.
+// flusher writes what MarkVerified and NoteFields have noted, a minute after the
+// first of them.
 func (s *Store) flusher() {
 	for {
 		select {
@@ -167,23 +177,22 @@ func (s *Store) flusher() {
 		err := s.flush()
 		s.write.Unlock()
 		if err != nil {
-			s.log.Warn("store: the times of successful runs could not be written, trying again in a minute", "error", err)
-			select {
-			case s.marked <- struct{}{}:
-			default:
-			}
+			s.log.Warn("store: what successful runs left could not be written, trying again in a minute", "error", err)
+			s.mark()
 		}
 	}
 }
 
-// flush writes the noted times; those it could not write stay noted. The caller
+// flush writes what is noted; what it could not write stays noted. The caller
 // holds write.
 func (s *Store) flush() error {
 	s.mu.Lock()
 	due := s.verified
 	s.verified = map[string]time.Time{}
+	fields := s.noted
+	s.noted = map[string][]FieldNote{}
 	s.mu.Unlock()
-	if len(due) == 0 {
+	if len(due) == 0 && len(fields) == 0 {
 		return nil
 	}
 	err := s.ready()
@@ -191,6 +200,11 @@ func (s *Store) flush() error {
 		err = s.commit(func(tx *bbolt.Tx) error {
 			for id, t := range due {
 				if err := put(tx, bucketVerified, id, verifiedPayload(t)); err != nil {
+					return err
+				}
+			}
+			for id, notes := range fields {
+				if err := putFields(tx, id, notes); err != nil {
 					return err
 				}
 			}
@@ -206,6 +220,14 @@ func (s *Store) flush() error {
 		// Not those marked again or deleted meanwhile.
 		if e := s.c.entries[id]; e != nil && s.verified[id].Before(t) {
 			s.verified[id], e.verified = t, t
+		}
+	}
+	for id, notes := range fields {
+		if _, again := s.noted[id]; again {
+			continue
+		}
+		if e := s.c.entries[id]; e != nil {
+			s.noted[id], e.fields = notes, notes
 		}
 	}
 	return err

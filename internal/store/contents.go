@@ -47,11 +47,12 @@ type contents struct {
 }
 
 // An entry is one wrapper. Its document and its damage never change (a new
-// version is a new entry); tool and verified are guarded by Store.mu.
+// version is a new entry); tool, verified and fields are guarded by Store.mu.
 type entry struct {
 	id       string
 	tool     string
 	verified time.Time
+	fields   []FieldNote // replaced, never changed
 	newer    bool // damaged means here: made by a later version, not to be overwritten
 
 	parse   sync.Once // wrappers are parsed when they are first asked for, so that opening is quick
@@ -167,6 +168,7 @@ func (img *image) read() (*reading, error) {
 	// wrapper that damage to the tree has brought back.
 	r.wrappers(img, names, whole && uint64(len(names)) >= count)
 	r.verified(img)
+	r.fields(img)
 	r.set = readSet(img)
 	if missing := int64(count) - int64(len(r.entries)); whole && missing > 0 {
 		r.faults = append(r.faults, fmt.Sprintf("%d wrappers are missing, and their ids with them", missing))

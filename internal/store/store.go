@@ -50,7 +50,8 @@ type Store struct {
 	// mu guards what follows and is never held during input or output.
 	mu       sync.RWMutex
 	c        *contents
-	verified map[string]time.Time // not yet written (decision 33)
+	verified map[string]time.Time   // not yet written (decision 33)
+	noted    map[string][]FieldNote // the same
 	waiting  chan struct{}        // closed at the next revision; nil while nobody waits
 
 	marked   chan struct{} // wakes the flusher; holds one
@@ -66,6 +67,7 @@ type Entry struct {
 	Verified time.Time        // last successful live run, UTC; zero if never
 	Tool     string           // the tool name that belongs to this id; "" if it was never exposed
 	Priority int              // 0 to MaxPriority; see Rank
+	Fields   []FieldNote      // what runs noted of the document's fields; not to be changed
 }
 
 // Open opens the store at path and makes an empty one if there is none; the
@@ -88,7 +90,7 @@ func Open(path string, o Options) (*Store, error) {
 	}
 	s := &Store{
 		path: path, log: o.Log, recovered: f.recovered, db: f.db, file: f.file, c: f.contents,
-		verified: map[string]time.Time{}, marked: make(chan struct{}, 1), stop: make(chan struct{}),
+		verified: map[string]time.Time{}, noted: map[string][]FieldNote{}, marked: make(chan struct{}, 1), stop: make(chan struct{}),
 	}
 	for _, d := range s.c.set.damaged {
 		o.Log.Error("store: something that a person has set cannot be read and counts as not set", "what", d)
@@ -97,7 +99,7 @@ func Open(path string, o Options) (*Store, error) {
 	return s, nil
 }
 
-// Close writes what MarkVerified has noted and gives the file up. Reading goes
+// Close writes what MarkVerified and NoteFields have noted and gives the file up. Reading goes
 // on from memory; changes fail. A second Close does nothing.
 func (s *Store) Close() error {
 	s.write.Lock()
@@ -166,7 +168,7 @@ func (s *Store) List() []Entry {
 	for i, id := range s.c.ids {
 		e := s.c.entries[id]
 		entries[i] = e
-		out[i] = Entry{ID: id, Verified: e.verified, Tool: e.tool, Priority: s.c.set.priority[id]}
+		out[i] = Entry{ID: id, Verified: e.verified, Tool: e.tool, Priority: s.c.set.priority[id], Fields: e.fields}
 	}
 	s.mu.RUnlock()
 
@@ -250,6 +252,12 @@ func (s *Store) reread() error {
 		}
 	}
 	maps.DeleteFunc(s.verified, func(id string, _ time.Time) bool { return r.entries[id] == nil })
+	for id, notes := range s.noted {
+		if e := r.entries[id]; e != nil {
+			e.fields = notes
+		}
+	}
+	maps.DeleteFunc(s.noted, func(id string, _ []FieldNote) bool { return r.entries[id] == nil })
 	s.c = r.contents
 	s.revised()
 	return nil
