@@ -69,7 +69,11 @@ func (o Owner) String() string {
 // inUse is the error for a port that somebody has.
 func inUse(ctx context.Context, addr string, cause error) error {
 	o := PortOwner(ctx, addr)
-	e := fault.New("ADDRESS_IN_USE", "%s is already in use by %s", addr, o).With(fault.Cause(cause))
+	home := ""
+	if o.Hbrestd && o.User == "" { // with this home, the store would have been locked
+		home = ", with another HB_WRAP_HOME"
+	}
+	e := fault.New("ADDRESS_IN_USE", "%s is already in use by %s%s", addr, o, home).With(fault.Cause(cause))
 	if o.PID == 0 && whoCommand != "" {
 		_, port, _ := strings.Cut(addr[strings.LastIndex(addr, "]")+1:], ":")
 		e = e.With(fault.Hint("`%s` shows which program that is. %s", fmt.Sprintf(whoCommand, port), e.Hint))

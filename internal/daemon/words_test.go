@@ -169,7 +169,7 @@ func TestPortOfAnotherHome(t *testing.T) {
 	o := second.options
 	o.Config.Addr = first.d.Addr()
 	_, err := daemon.Start(context.Background(), o)
-	if f := fault.From(err); f.Code != "ADDRESS_IN_USE" || !strings.Contains(f.Message, "perhaps an hbrestd with another HB_WRAP_HOME") || !strings.Contains(f.Message, first.d.Addr()) || !strings.Contains(f.Hint, "HB_WRAP_ADDR") {
+	if f := fault.From(err); f.Code != "ADDRESS_IN_USE" || !strings.Contains(f.Message, "already in use by another hbrestd (") || !strings.HasSuffix(f.Message, "), with another HB_WRAP_HOME") || !strings.Contains(f.Message, first.d.Addr()) || !strings.Contains(f.Hint, "HB_WRAP_ADDR") {
 		t.Errorf("%v %s", err, f.Hint)
 	}
 }
