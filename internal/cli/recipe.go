@@ -146,7 +146,7 @@ func (o *recipeOptions) print(r *recipe.Result) error {
 		},
 	}
 	if !o.json {
-		return o.app.printResult(out, o.format)
+		return o.app.printResult(out, o.format, 0)
 	}
 	return o.app.printJSON(struct {
 		OK       bool            `json:"ok"`

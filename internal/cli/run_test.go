@@ -87,10 +87,28 @@ func TestArguments(t *testing.T) {
 		{[]string{"--format", "xml"}, said{2, "", "hbrestd: error: --format is \"xml\"; use markdown, json or both\n" + hint}},
 		{[]string{"--max-pages", "0"}, said{2, "", "hbrestd: error: --max-pages is 0, not a whole number from 1 to 25\n" + hint}},
 		{[]string{"--max-pages", "26"}, said{2, "", "hbrestd: error: --max-pages is 26, not a whole number from 1 to 25\n" + hint}},
+		{[]string{"--max-items", "0"}, said{2, "", "hbrestd: error: --max-items is 0, not a whole number from 1 to 1000\n" + hint}},
+		{[]string{"--max-items", "1001"}, said{2, "", "hbrestd: error: --max-items is 1001, not a whole number from 1 to 1000\n" + hint}},
+		{[]string{"--fields", ""}, said{2, "", "hbrestd: error: --fields names no field\n" + hint}},
 		{[]string{"more"}, said{2, "", "hbrestd: error: unexpected argument \"more\" after the id of a wrapper\n" + hint}},
 	} {
 		got := w.hb(append([]string{"wrapper", "run", "typed"}, tc.flags...)...)
 		check(t, strings.Join(tc.flags, " "), got, tc.want)
+	}
+	before := len(f.asked())
+	for _, flags := range [][]string{
+		{"--max-items", "1000", "--fields", `Name,"Price, net"`, "--fields", "id"},
+		{"--max-items", "1", "--max-pages", "25"},
+	} {
+		if got := w.hb(append([]string{"wrapper", "run", "typed"}, flags...)...); got.Exit != 0 {
+			t.Errorf("%q: exit %d, %s", flags, got.Exit, got.ErrOut)
+		}
+	}
+	if diff := cmp.Diff([]string{
+		`run {"id":"typed","format":"markdown","max_items":1000,"fields":["Name","Price, net","id"]}`,
+		`run {"id":"typed","format":"markdown","max_pages":25,"max_items":1}`,
+	}, f.asked()[before:]); diff != "" {
+		t.Errorf("scope (-want +got):\n%s", diff)
 	}
 	check(t, "no such wrapper", w.hb("wrapper", "run", "x", "-a", "n=1"), said{5, "", "hbrestd: error: no wrapper \"x\"; near: orders.list\nhbrestd: hint: `hbrestd wrapper list` shows the saved ids.\n"})
 }
@@ -159,6 +177,11 @@ hbrestd: not indexed: CORTEX_UNAVAILABLE not built
 hbrestd: the body is one object
 hbrestd: warning: args.x: is not known (Known: a.)
 `})
+	for n, cut := range map[string]string{"50": "--max-items", "51": "the recipe's limit of items"} {
+		if got := newWorld(t, f).hb("wrapper", "run", "typed", "--max-items", n).ErrOut; !strings.Contains(got, "showing 50 of 120 items, cut by "+cut+"\n") {
+			t.Errorf("--max-items %s: %s", n, got)
+		}
+	}
 }
 
 func TestRunFails(t *testing.T) {
@@ -217,7 +240,7 @@ func TestWrapperTest(t *testing.T) {
 	sample := w.file("sample.json", "[{\"n\": 30.00}]\n")
 	md := "# Typed\n\n| N |\n| --- |\n| 9007199254740993 |\n"
 	check(t, "sample", w.hb("wrapper", "test", "--file", file, "--sample", sample), said{0, md, ""})
-	check(t, "live", w.hb("wrapper", "test", "typed", "--live", "--max-pages", "2"), said{0, md, ""})
+	check(t, "live", w.hb("wrapper", "test", "typed", "--live", "--max-pages", "2", "--max-items", "3", "--fields", "N"), said{0, md, ""})
 
 	plan.Refused = []api.Refusal{{Code: "POLICY_SCHEME", Field: "wrapper.request.url", Message: "plain http is off"}, {Code: "SECRET_NOT_FOUND", Field: "wrapper.request.auth", Message: "no credential orders-key", Hint: "Add it."}}
 	plan.Request.Body, plan.Request.BodyType = json.RawMessage(`"a=1&b=2"`), "form"
@@ -230,7 +253,7 @@ func TestWrapperTest(t *testing.T) {
 	want := []string{
 		`test {"id":"typed","args":{"n":1},"format":"markdown"}`,
 		`test {"wrapper":` + compact + `,"sample":[{"n":30.00}],"format":"markdown"}`,
-		`test {"id":"typed","dryRun":false,"format":"markdown","maxPages":2}`,
+		`test {"id":"typed","dryRun":false,"format":"markdown","maxPages":2,"maxItems":3,"fields":["N"]}`,
 		`test {"id":"typed","format":"markdown"}`,
 	}
 	if diff := cmp.Diff(want, f.asked()); diff != "" {

@@ -26,7 +26,17 @@ type runOptions struct {
 	args     argFlags
 	format   string
 	maxPages int
+	maxItems int
+	fields   []string
 	json     bool
+}
+
+// A scope is how much of an answer is asked for.
+type scope struct {
+	format   string
+	maxPages *int
+	maxItems *int
+	fields   []string
 }
 
 func (o *runOptions) addFlags(cmd *cobra.Command) {
@@ -34,24 +44,38 @@ func (o *runOptions) addFlags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&o.format, "format", "", "what to print: `markdown|json|both` (markdown)")
 	oneOf(cmd, "format", formats...)
 	cmd.Flags().IntVar(&o.maxPages, "max-pages", 0, "read at most this many pages, 1 to 25; as the recipe says when not given")
+	cmd.Flags().IntVar(&o.maxItems, "max-items", 0, "show at most this many items, 1 to 1000; never more than the recipe says")
+	cmd.Flags().StringSliceVar(&o.fields, "fields", nil, "show only these columns or record keys, `A,B`, in this order")
 	addJSON(cmd, &o.json)
 }
 
-// check reads what the flags mean; format is what is asked of the daemon.
-func (o *runOptions) check(cmd *cobra.Command) (format string, pages *int, err error) {
+// check reads what the flags mean.
+func (o *runOptions) check(cmd *cobra.Command) (s scope, err error) {
 	if o.format != "" && !slices.Contains(formats, o.format) {
-		return "", nil, usage("--format is %q; use markdown, json or both", o.format)
+		return s, usage("--format is %q; use markdown, json or both", o.format)
 	}
-	if cmd.Flags().Changed("max-pages") {
-		if o.maxPages < 1 || o.maxPages > api.MaxPagesCap {
-			return "", nil, usage("--max-pages is %d, not a whole number from 1 to %d", o.maxPages, api.MaxPagesCap)
+	for _, n := range []struct {
+		flag  string
+		value *int
+		most  int
+		asked **int
+	}{{"max-pages", &o.maxPages, api.MaxPagesCap, &s.maxPages}, {"max-items", &o.maxItems, api.MaxItemsCap, &s.maxItems}} {
+		if !cmd.Flags().Changed(n.flag) {
+			continue
 		}
-		pages = &o.maxPages
+		if *n.value < 1 || *n.value > n.most {
+			return s, usage("--%s is %d, not a whole number from 1 to %d", n.flag, *n.value, n.most)
+		}
+		*n.asked = n.value
+	}
+	if cmd.Flags().Changed("fields") && len(o.fields) == 0 {
+		return s, usage("--fields names no field")
 	}
 	if o.format == "" && !o.json {
 		o.format = api.FormatMarkdown
 	}
-	return o.format, pages, nil
+	s.format, s.fields = o.format, o.fields
+	return s, nil
 }
 
 func (a *app) wrapperRunCommand() *cobra.Command {
@@ -69,6 +93,7 @@ may be given several times, once for each element. --args takes all arguments
 as one JSON object; an --arg of the same name wins.`,
 		Example: `  hbrestd wrapper run orders.list
   hbrestd wrapper run orders.list --arg status=open --arg limit=5 --format json
+  hbrestd wrapper run orders.list --fields Number,Total --max-items 5
   echo '{"city":"Oslo"}' | hbrestd wrapper run weather --args -`,
 		Args: takes(1, 1, "the id of a wrapper"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -83,7 +108,7 @@ as one JSON object; an --arg of the same name wins.`,
 
 func (o *runOptions) run(cmd *cobra.Command) error {
 	ctx := cmd.Context()
-	format, pages, err := o.check(cmd)
+	s, err := o.check(cmd)
 	if err != nil {
 		return err
 	}
@@ -95,7 +120,7 @@ func (o *runOptions) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	r, err := d.Run(ctx, &api.RunRequest{ID: o.id, Args: args, Format: format, MaxPages: pages})
+	r, err := d.Run(ctx, &api.RunRequest{ID: o.id, Args: args, Format: s.format, MaxPages: s.maxPages, MaxItems: s.maxItems, Fields: s.fields})
 	if err != nil {
 		return err
 	}
@@ -131,7 +156,7 @@ send the request. --file takes a document that is not saved yet.`,
 
 func (o *runOptions) test(cmd *cobra.Command) error {
 	ctx := cmd.Context()
-	format, pages, err := o.check(cmd)
+	s, err := o.check(cmd)
 	if err != nil {
 		return err
 	}
@@ -141,7 +166,7 @@ func (o *runOptions) test(cmd *cobra.Command) error {
 	case o.live && o.sample != "":
 		return usage("--live and --sample do not go together")
 	}
-	q := &api.TestRequest{ID: o.id, Format: format, MaxPages: pages}
+	q := &api.TestRequest{ID: o.id, Format: s.format, MaxPages: s.maxPages, MaxItems: s.maxItems, Fields: s.fields}
 	if err := o.readTest(q); err != nil {
 		return err
 	}
@@ -211,10 +236,12 @@ func (o *runOptions) print(r *api.RunResult) error {
 	if o.json {
 		return o.app.printJSON(r)
 	}
-	return o.app.printResult(r, o.format)
+	return o.app.printResult(r, o.format, o.maxItems)
 }
 
-func (a *app) printResult(r *api.RunResult, format string) error {
+// printResult prints a result; maxItems is what the command line asked for, 0
+// for nothing.
+func (a *app) printResult(r *api.RunResult, format string, maxItems int) error {
 	var b strings.Builder
 	if r.Markdown != nil && format != api.FormatJSON {
 		b.WriteString(strings.TrimRight(*r.Markdown, "\n") + "\n")
@@ -228,7 +255,7 @@ func (a *app) printResult(r *api.RunResult, format string) error {
 	if err := a.print(b.String()); err != nil {
 		return err
 	}
-	for _, note := range resultNotes(r) {
+	for _, note := range resultNotes(r, maxItems) {
 		a.say("%s", note)
 	}
 	a.warnings("", r.Warnings)
@@ -236,7 +263,7 @@ func (a *app) printResult(r *api.RunResult, format string) error {
 }
 
 // resultNotes say how much of the data a result is, and what looks wrong.
-func resultNotes(r *api.RunResult) []string {
+func resultNotes(r *api.RunResult, maxItems int) []string {
 	var notes []string
 	m := r.Meta
 	shown := m.Rendered
@@ -255,7 +282,9 @@ func resultNotes(r *api.RunResult) []string {
 	}
 	if m.Truncated || shown < m.Selected {
 		note := fmt.Sprintf("showing %d of %d items", shown, m.Selected)
-		if m.Reason != "" {
+		if m.Reason == "items" && maxItems > 0 && maxItems <= m.Rendered {
+			note += ", cut by --max-items"
+		} else if m.Reason != "" {
 			note += ", cut by the recipe's limit of " + m.Reason
 		}
 		notes = append(notes, note)
