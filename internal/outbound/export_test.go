@@ -16,3 +16,10 @@ func (c *Client) Lanes() int {
 	defer c.queue.mu.Unlock()
 	return len(c.queue.lanes)
 }
+
+// Paces is how many rates are remembered.
+func (c *Client) Paces() int {
+	c.pacing.mu.Lock()
+	defer c.pacing.mu.Unlock()
+	return len(c.pacing.paces)
+}
