@@ -460,7 +460,7 @@ func mediawiki(c *call) any {
 	q := c.params("action=query", "format=json", "list=backlinks", "bltitle=Main_Page", c.sized("bllimit"), "blcontinue?", "continue?")
 	cursor := func(from int) string { return fmt.Sprintf("0|%d", from) }
 	from := c.after(q.Get("blcontinue"), cursor)
-	if (from > 0) != (q.Get("continue") == "-||") {
+	if want := map[bool]string{true: "-||"}[from > 0]; q.Get("continue") != want {
 		c.refuse("continue %q does not belong to blcontinue %q", q.Get("continue"), q.Get("blcontinue"))
 	}
 	page, next := c.list(from, c.size, func(i int) any {
