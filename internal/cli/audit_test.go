@@ -89,7 +89,7 @@ func TestAuditFollow(t *testing.T) {
   "status": null,
   "field": null,
   "retryable": true,
-  "hint": "Start it again with ` + "`hbrestd run`" + `, then repeat the call.",
+  "hint": "Start it again with ` + "`hbrestd service start` or `hbrestd run`" + `, then repeat the call.",
   "message": "hbrestd is stopping",
   "details": []
 }
@@ -99,7 +99,7 @@ func TestAuditFollow(t *testing.T) {
 		3, "" +
 			"SEQ     TIME                      KIND    WRAPPER               METHOD  HOST                      STATUS  BYTES    MS      RESULT\n" +
 			"9       2026-11-30T08:00:00.123Z  run     orders.list           GET     api.example.com           200     512      42      -\n",
-		"hbrestd: error: hbrestd is stopping\nhbrestd: hint: Start it again with `hbrestd run`, then repeat the call.\n",
+		"hbrestd: error: hbrestd is stopping\nhbrestd: hint: Start it again with `hbrestd service start` or `hbrestd run`, then repeat the call.\n",
 	})
 }
 

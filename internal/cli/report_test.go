@@ -100,15 +100,15 @@ func TestEveryExitCode(t *testing.T) {
 		}
 	}
 	down := newWorld(t, nil)
-	check(t, "no daemon", down.hb("wrapper", "list"), said{3, "", "hbrestd: error: no daemon: there is no control socket HOME/control.sock\nhbrestd: hint: Start the daemon with `hbrestd run`, with the same HB_WRAP_HOME as this command.\n"})
-	check(t, "no daemon, status", down.hb("status"), said{3, "", "hbrestd: error: no daemon: there is no control socket HOME/control.sock\nhbrestd: hint: Start the daemon with `hbrestd run`, with the same HB_WRAP_HOME as this command.\n"})
+	check(t, "no daemon", down.hb("wrapper", "list"), said{3, "", "hbrestd: error: no daemon: there is no control socket HOME/control.sock\nhbrestd: hint: Start the daemon with `hbrestd service start` or `hbrestd run`, with the same HB_WRAP_HOME as this command.\n"})
+	check(t, "no daemon, status", down.hb("status"), said{3, "", "hbrestd: error: no daemon: there is no control socket HOME/control.sock\nhbrestd: hint: Start the daemon with `hbrestd service start` or `hbrestd run`, with the same HB_WRAP_HOME as this command.\n"})
 	check(t, "no daemon, JSON", down.hb("audit", "--json"), said{3, "", `{
   "ok": false,
   "code": "BRIDGE_UNREACHABLE",
   "status": null,
   "field": null,
   "retryable": true,
-  "hint": "Start the daemon with ` + "`hbrestd run`" + `, with the same HB_WRAP_HOME as this command.",
+  "hint": "Start the daemon with ` + "`hbrestd service start` or `hbrestd run`" + `, with the same HB_WRAP_HOME as this command.",
   "message": "no daemon: there is no control socket HOME/control.sock",
   "details": []
 }

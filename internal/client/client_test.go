@@ -295,14 +295,14 @@ func TestTokenFileWords(t *testing.T) {
 			[]string{none},
 			"TOKEN_FILE_MISSING",
 			"hbrestd is not running, or keeps its token elsewhere: no token file at " + none,
-			"Start it with `hbrestd run`, then repeat the call. If it runs, set HB_WRAP_HOME or HB_WRAP_TOKEN_FILE as it has them; `hbrestd paths` prints the places.", false,
+			"Start it with `hbrestd service start` or `hbrestd run`, then repeat the call. If it runs, set HB_WRAP_HOME or HB_WRAP_TOKEN_FILE as it has them; `hbrestd paths` prints the places.", false,
 		},
 		{
 			"none of two",
 			[]string{none, none + "2"},
 			"TOKEN_FILE_MISSING",
 			"hbrestd is not running, or keeps its token elsewhere: no token file at " + none + " or " + none + "2",
-			"Start it with `hbrestd run`, then repeat the call. If it runs, set HB_WRAP_HOME or HB_WRAP_TOKEN_FILE as it has them; `hbrestd paths` prints the places.", false,
+			"Start it with `hbrestd service start` or `hbrestd run`, then repeat the call. If it runs, set HB_WRAP_HOME or HB_WRAP_TOKEN_FILE as it has them; `hbrestd paths` prints the places.", false,
 		},
 		{
 			"open to others",

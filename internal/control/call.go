@@ -188,7 +188,7 @@ func (c *Client) explain(caller, limited context.Context, err error, method stri
 // notThere is the fault of a dial that found no daemon.
 func notThere(path, what string, cause error) *fault.Error {
 	return fault.New("BRIDGE_UNREACHABLE", "no daemon: %s %s", what, path).
-		With(fault.Hint("Start the daemon with `hbrestd run`, with the same HB_WRAP_HOME as this command."), fault.Cause(cause))
+		With(fault.Hint("Start the daemon with `hbrestd service start` or `hbrestd run`, with the same HB_WRAP_HOME as this command."), fault.Cause(cause))
 }
 
 // notSafe is the fault of a dial that found something which may be somebody
