@@ -256,7 +256,7 @@ func (o *installOptions) ownCommand(c clientconfig.Client, r clientconfig.Reques
 		found = o.app.findProgram(args[0])
 	}
 	if o.via == "auto" {
-		if !c.KeepsOpen(r.Scope) || found == "" || !adds {
+		if !c.KeepsOpen(r.Scope) || found == "" || !adds || plan.Loose { // started on a file that it refuses, it would begin a new one
 			return nil, nil
 		}
 		return append([]string{found}, args[1:]...), nil

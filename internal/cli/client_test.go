@@ -249,6 +249,23 @@ func TestClaudeCodeOwnCommand(t *testing.T) {
 	}
 }
 
+// Claude Code would begin a new file if it were started on one with a comment.
+func TestClaudeCodeWithComment(t *testing.T) {
+	w := clientWorld(t)
+	w.program("bin/claude", "echo ran >'"+w.home+"/ran'\n")
+	w.file("user/.claude.json", "{\n  // mine\n}\n")
+	got := w.hb("client", "install", "claude-code")
+	if got.Exit != 0 || !strings.Contains(got.ErrOut, "and line 2 has one: it may refuse its file, or begin a new one") {
+		t.Errorf("%+v", got)
+	}
+	if now := w.content("user/.claude.json"); !strings.HasPrefix(now, "{\n  // mine\n  \"mcpServers\": {\n") {
+		t.Errorf("the file holds %s", now)
+	}
+	if _, err := os.Stat(filepath.Join(w.home, "ran")); err == nil {
+		t.Error("claude was started")
+	}
+}
+
 // The entry names only what hb-rest would not find by itself, and only files.
 func TestClientWanted(t *testing.T) {
 	const shim = "HOME/bin/hb-rest"

@@ -95,7 +95,7 @@ func Known() []Client {
 		},
 		{
 			Name: "claude-code", Title: "Claude Code", Editable: true, Reload: "Start a new session; /mcp shows it.",
-			list: "mcpServers", shape: usual.ofKind("type", "stdio"), user: claudeCode, project: []string{".mcp.json"}, own: ownClaude,
+			list: "mcpServers", shape: usual.ofKind("type", "stdio"), strict: true, user: claudeCode, project: []string{".mcp.json"}, own: ownClaude,
 		},
 		{
 			Name: "cursor", Title: "Cursor", Editable: true, Reload: "Refresh the list of MCP servers in Cursor's settings.",

@@ -44,6 +44,7 @@ type Change struct {
 	Replace []string // entries of the predecessor that are taken out
 	Old     []string // those that stay
 	Notes   []string // what a person should know, one sentence each
+	Loose   bool     // the file has a comment or a trailing comma, and the client takes neither
 	Before  []byte   // of the file; nil if it is not there
 	After   []byte   // nil if it is removed, because nothing else was in it
 	old     file
@@ -318,8 +319,9 @@ func (c Client) emptied(text []byte) bool {
 func (c Client) note(ch *Change, st State, r Request) {
 	if c.strict {
 		if at := notStrict(ch.old.text); at >= 0 {
+			ch.Loose = true
 			line := bytes.Count(ch.old.text[:at], []byte("\n")) + 1
-			ch.Notes = append(ch.Notes, fmt.Sprintf("%s reads JSON without comments and trailing commas, and line %d has one: it may refuse its file", c.Title, line))
+			ch.Notes = append(ch.Notes, fmt.Sprintf("%s reads JSON without comments and trailing commas, and line %d has one: it may refuse its file, or begin a new one", c.Title, line))
 		}
 	}
 	if st.Off && r.Wanted != nil {
