@@ -14,6 +14,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/hyperbolic-gateway/hb-rest/internal/client"
+	"github.com/hyperbolic-gateway/hb-rest/internal/e2e/awkward"
 	"github.com/hyperbolic-gateway/hb-rest/internal/outbound"
 	"github.com/hyperbolic-gateway/hb-rest/internal/shim"
 )
@@ -47,71 +48,30 @@ func (w *world) capped(n int) *agent {
 // is missing is named with the reason by wrap_list.
 func TestTwoHundredAwkwardTools(t *testing.T) {
 	t.Parallel()
-	const (
-		good    = "shown"
-		refused = "refused at save"
-		bad     = "quarantined"
-	)
-	awkward := []struct{ name, property, end string }{
-		{"plain", `{"type":"string"}`, good},
-		{"M-05 array", `{"type":"array"}`, good},
-		{"empty items", `{"type":"array","items":{}}`, good},
-		{"any", `{}`, good},
-		{"only null", `{"type":"null"}`, good},
-		{"type list", `{"type":["integer","null"]}`, good},
-		{"type list of arrays", `{"type":["array","null"]}`, good},
-		{"enum of numbers", `{"type":"integer","enum":[1,2]}`, good},
-		{"enum with null", `{"type":["string","null"],"enum":["a",null]}`, good},
-		{"mixed enum", `{"enum":[1,"a",true,[1]]}`, good},
-		{"formats", `{"type":"string","format":"uuid"}`, good},
-		{"pattern of RE2", `{"type":"string","pattern":"(?i)^\\pL+\\z"}`, good},
-		{"named group", `{"type":"string","pattern":"(?P<y>\\d+)"}`, good},
-		{"big numbers", `{"type":"integer","maximum":9223372036854775807,"default":9007199254740993}`, good},
-		{"OpenAPI words", `{"type":"string","description":"<b>HTML</b> & \"quotes\" \u2028 \u202e","examples":["x"],"deprecated":true,"title":"T"}`, good},
-		{"nested", `{"type":"object","properties":{"a":{"type":"array","items":{"type":"object","properties":{"b":{"type":["array","null"]}}}}}}`, good},
-		{"nested bad name", `{"type":"object","properties":{"a b":{"type":"string"}}}`, bad},
-		{"prototype", `{"type":"object","properties":{"__proto__":{"type":"string"}}}`, bad},
-		{"brackets", `{"type":"object","properties":{"page[size]":{"type":"integer"}}}`, bad},
-		{"$ref", `{"$ref":"#/components/schemas/A"}`, refused},
-		{"oneOf", `{"oneOf":[{"type":"string"},{"type":"integer"}]}`, refused},
-		{"bare true", `true`, refused},
-		{"nullable", `{"type":"string","nullable":true}`, refused},
-		{"x-mcp-header", `{"type":"string","x-mcp-header":{"name":"A"}}`, refused},
-		{"two types", `{"type":["string","integer"]}`, refused},
-	}
 	w := newWorld(t, nil, outbound.Options{})
 	a := w.agent(w.d.Addr())
-	ids := []func(i int) string{
-		func(i int) string { return fmt.Sprintf("a.b.%d", i) },
-		func(i int) string { return fmt.Sprintf("a_b_%d", i) }, // the tool name of the one above is taken
-		func(i int) string { return fmt.Sprintf("a-b-%d", i) },
-		func(i int) string { return fmt.Sprintf("%s%03d", strings.Repeat("n", 77), i) }, // M-01: 80 characters
-		func(i int) string { return fmt.Sprintf("%s%03d", strings.Repeat("n", 97), i) },
-		func(i int) string { return fmt.Sprintf("Upper.%d", i) },
-		func(i int) string { return fmt.Sprintf("7.%d", i) },
-		func(i int) string { return fmt.Sprintf("z%d", i) },
-	}
 	var want []string // ids to be shown
 	reasons := map[string]bool{}
-	for _, id := range ids {
-		for i, c := range awkward {
-			doc := fmt.Sprintf(`{"schemaVersion":1,"id":%q,"request":{"method":"POST","url":"https://api.example.com/","body":"{{p}}"},"exposeAsTool":true,"inputSchema":{"$schema":"x","type":"object","properties":{"p":%s}}}`, id(i), c.property)
-			text, failed, err := a.call("wrap_create", `{"wrapper":`+doc+`}`)
-			names := strings.Contains(text, "the Anthropic API refuses") || strings.Contains(text, "JavaScript clients lose")
-			if err != nil || failed != (c.end == refused) || c.end == bad && !names {
-				t.Errorf("%s: %v %s", c.name, err, text)
-			}
-			switch c.end {
-			case good:
-				want = append(want, id(i))
-			case bad:
-				reasons[id(i)] = true
-			}
+	docs := awkward.Documents("https://api.example.com/")
+	if len(docs) != 200 {
+		t.Fatalf("%d documents", len(docs))
+	}
+	for _, doc := range docs {
+		text, failed, err := a.call("wrap_create", `{"wrapper":`+string(doc.JSON)+`}`)
+		says := strings.Contains(text, "the Anthropic API refuses") || strings.Contains(text, "JavaScript clients lose")
+		if err != nil || failed != (doc.End == awkward.Refused) || says != (doc.End == awkward.Quarantined) {
+			t.Errorf("%s: %v %s", doc.Name, err, text)
+		}
+		switch doc.End {
+		case awkward.Shown:
+			want = append(want, doc.ID)
+		case awkward.Quarantined:
+			reasons[doc.ID] = true
 		}
 	}
-	for _, unicode := range []string{"größe", "日本", "a b", "", "."} {
-		if text, failed, _ := a.call("wrap_create", fmt.Sprintf(`{"wrapper":{"schemaVersion":1,"id":%q,"request":{"url":"https://api.example.com/"}}}`, unicode)); !failed || !strings.HasPrefix(text, "WRAPPER_INVALID") {
-			t.Errorf("the id %q: %s", unicode, text)
+	for _, id := range awkward.BadIDs() {
+		if text, failed, _ := a.call("wrap_create", fmt.Sprintf(`{"wrapper":{"schemaVersion":1,"id":%q,"request":{"url":"https://api.example.com/"}}}`, id)); !failed || !strings.HasPrefix(text, "WRAPPER_INVALID") {
+			t.Errorf("the id %q: %s", id, text)
 		}
 	}
 	b := w.capped(200)
