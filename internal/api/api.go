@@ -11,6 +11,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"strings"
+
+	"github.com/hyperbolic-gateway/hb-rest/internal/fault"
 )
 
 // Header names of the bridge.
@@ -85,8 +88,54 @@ type ManifestEntry struct {
 	Quarantined string          `json:"quarantined,omitempty"` // why some client would refuse its schema: not shown as a tool
 	InputSchema json.RawMessage `json:"inputSchema,omitempty"` // what a client is shown; absent when quarantined
 	Verified    string          `json:"verified,omitempty"`    // RFC 3339; empty: never
+	Stale       bool            `json:"stale,omitempty"`       // verified more than 30 days ago
+	Drift       []Drift         `json:"drift,omitempty"`       // fields that had values and have none any more
 	Damaged     string          `json:"damaged,omitempty"`     // why the record cannot be read; then only ID is set
 }
+
+// A Drift is a field of a wrapper's recipe that earlier answers filled and the
+// last ones, of three items or more, did not: the API may have changed. It ends
+// with the next value, or with a change of the wrapper.
+type Drift struct {
+	Field string `json:"field"` // its label
+	Since string `json:"since"` // RFC 3339: the first answer without it
+}
+
+// VerifiedNote is the day of the last success in words: "verified 2026-11-30",
+// with " (stale)" behind it, or "never verified".
+func (e *ManifestEntry) VerifiedNote() string {
+	switch {
+	case e.Verified == "":
+		return "never verified"
+	case e.Stale:
+		return "verified " + day(e.Verified) + " (stale)"
+	}
+	return "verified " + day(e.Verified)
+}
+
+// DriftNote is Drift in words, "Price, Rating empty since 2026-11-20" with the
+// earliest day; "" when there is none. It names three fields at most.
+func (e *ManifestEntry) DriftNote() string {
+	const named = 3
+	if len(e.Drift) == 0 {
+		return ""
+	}
+	var fields []string
+	since := e.Drift[0].Since
+	for _, d := range e.Drift {
+		if len(fields) < named {
+			fields = append(fields, fault.Shorten(d.Field, 40))
+		}
+		since = min(since, d.Since) // all in UTC and of one length
+	}
+	s := strings.Join(fields, ", ")
+	if more := len(e.Drift) - named; more > 0 {
+		s += fmt.Sprintf(" and %d more", more)
+	}
+	return s + " empty since " + day(since)
+}
+
+func day(at string) string { return at[:min(len(at), len("2006-01-02"))] }
 
 // SecretList answers GET /wrap/secrets. It never holds a value.
 type SecretList struct {

@@ -45,7 +45,8 @@ func (a *app) wrapperListCommand() *cobra.Command {
 		Long: `Lists the saved wrappers. NEEDS are the required arguments. TOOL is the name
 under which MCP clients see a wrapper as a tool of its own, "hidden" when they
 reach it through wrap_run alone, or why it is not shown. VERIFIED is when it
-last worked.`,
+last worked, "(stale)" behind it when that is more than 30 days ago. DRIFT, when
+any wrapper has it, names fields that had values and have none any more.`,
 		Example: "  hbrestd wrapper list\n  hbrestd wrapper list --json",
 		Args:    takes(0, 0, ""),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return o.list(cmd.Context()) },
@@ -72,14 +73,29 @@ func (o *wrapperOptions) list(ctx context.Context) error {
 	}
 	ranks := toolRanks(m)
 	t := table{header: []string{"ID", "METHOD", "HOST", "NEEDS", "SECRET", "TOOL", "VERIFIED"}}
+	drifts := slices.ContainsFunc(m.Wrappers, func(w api.ManifestEntry) bool { return len(w.Drift) > 0 })
+	if drifts {
+		t.header = append(t.header, "DRIFT")
+	}
 	for _, w := range m.Wrappers {
 		method := w.Method
 		if len(w.Methods) > 1 {
 			method = strings.Join(w.Methods, "/")
 		}
-		t.add(w.ID, method, w.Host, strings.Join(w.Required, ", "), w.Secret, toolCell(w, ranks[w.ID]), w.Verified)
+		cells := []string{w.ID, method, w.Host, strings.Join(w.Required, ", "), w.Secret, toolCell(w, ranks[w.ID]), verifiedCell(w)}
+		if drifts {
+			cells = append(cells, w.DriftNote())
+		}
+		t.add(cells...)
 	}
 	return o.app.printTable(t)
+}
+
+func verifiedCell(w api.ManifestEntry) string {
+	if w.Stale {
+		return w.Verified + " (stale)"
+	}
+	return w.Verified
 }
 
 // toolRanks is the place of each tool under a client's cap, from 1: by
@@ -118,9 +134,11 @@ func toolCell(w api.ManifestEntry, rank int) string {
 func (a *app) wrapperShowCommand() *cobra.Command {
 	o := &wrapperOptions{app: a}
 	cmd := &cobra.Command{
-		Use:     "show ID",
-		Short:   "Print a wrapper's document",
-		Long:    "Prints a wrapper's document, indented; with --json on one line.",
+		Use:   "show ID",
+		Short: "Print a wrapper's document",
+		Long: `Prints a wrapper's document, indented; with --json on one line. On stderr it says
+when the wrapper has not worked for more than 30 days, and which of its fields
+had values and have none any more.`,
 		Example: "  hbrestd wrapper show orders.list",
 		Args:    takes(1, 1, "the id of a wrapper"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -141,6 +159,21 @@ func (o *wrapperOptions) show(ctx context.Context) error {
 	doc, err := d.Wrapper(ctx, o.ids[0])
 	if err != nil {
 		return err
+	}
+	m, err := d.Manifest(ctx, 0)
+	if err != nil {
+		return err
+	}
+	for _, w := range m.Wrappers {
+		if w.ID != o.ids[0] {
+			continue
+		}
+		if w.Stale {
+			o.app.warn("%s", w.VerifiedNote())
+		}
+		if drift := w.DriftNote(); drift != "" {
+			o.app.warn("%s; has the API changed?", drift)
+		}
 	}
 	if o.json {
 		return o.app.print(strings.TrimSpace(string(doc)) + "\n")

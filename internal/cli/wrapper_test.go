@@ -106,6 +106,13 @@ func TestWrapperList(t *testing.T) {
   ]
 }
 `, ""})
+	f.entries = []api.ManifestEntry{
+		{ID: "a", Method: "GET", Host: "h", Verified: "2026-10-01T10:00:00Z", Stale: true, Drift: []api.Drift{{Field: "Price", Since: "2026-09-30T08:00:00Z"}}},
+		{ID: "b", Method: "GET", Host: "h"},
+	}
+	check(t, "drift", w.hb("wrapper", "list"), said{0, "" +
+		"a\tGET\th\t\t\thidden\t2026-10-01T10:00:00Z (stale)\tPrice empty since 2026-09-30\n" +
+		"b\tGET\th\t\t\thidden\t\t\n", ""})
 	f.entries = []api.ManifestEntry{}
 	check(t, "none", w.hb("wrapper", "list"), said{0, "", "hbrestd: no wrapper is saved; `hbrestd wrapper apply FILE` saves one\n"})
 }
@@ -145,6 +152,16 @@ func TestWrapperShow(t *testing.T) {
 `, ""})
 	check(t, "on one line", w.hb("wrapper", "show", "b", "--json"), said{0, `{"schemaVersion":1,"id":"b","z":[],"a":{"<&>":9007199254740993,"p":30.00}}` + "\n", ""})
 	check(t, "no such", w.hb("wrapper", "show", "c"), said{5, "", "hbrestd: error: no wrapper \"c\"; near: orders.list\nhbrestd: hint: `hbrestd wrapper list` shows the saved ids.\n"})
+}
+
+// The document stays alone on stdout, for programs.
+func TestWrapperShowWarns(t *testing.T) {
+	w := newWorld(t, &fake{docs: docs(`{"id":"b"}`), entries: []api.ManifestEntry{
+		{ID: "a", Stale: true, Verified: "2026-09-01T10:00:00Z"},
+		{ID: "b", Stale: true, Verified: "2026-10-01T10:00:00Z", Drift: []api.Drift{{Field: "Price", Since: "2026-09-30T08:00:00Z"}}},
+	}})
+	check(t, "stale and drifting", w.hb("wrapper", "show", "b", "--json"), said{0, `{"id":"b"}` + "\n",
+		"hbrestd: warning: verified 2026-10-01 (stale)\nhbrestd: warning: Price empty since 2026-09-30; has the API changed?\n"})
 }
 
 func TestWrapperRm(t *testing.T) {

@@ -106,6 +106,7 @@ func (d *Daemon) liveAs(ctx context.Context, w *wrapper.Wrapper, rec *recipe.Rec
 	}
 	if kind == "run" && out.Complete() {
 		d.store.MarkVerified(w.ID, d.now())
+		d.noteFields(w, rec, out.Result.Meta)
 	}
 	res := result(w, out.Result, format)
 	res.Status, res.DurationMs = &out.Status, out.Duration.Milliseconds()

@@ -57,15 +57,15 @@ func (d *Daemon) Manifest(ctx context.Context, after uint64) (*api.Manifest, err
 	// than it says, and whoever waits behind it looks again. The other way round
 	// the change would be missed.
 	rev := d.store.Revision()
-	entries := d.store.List()
+	entries, now := d.store.List(), d.now()
 	m := &api.Manifest{Revision: rev, Wrappers: make([]api.ManifestEntry, 0, len(entries))}
 	for _, e := range entries {
-		m.Wrappers = append(m.Wrappers, manifestEntry(e))
+		m.Wrappers = append(m.Wrappers, manifestEntry(e, now))
 	}
 	return m, nil
 }
 
-func manifestEntry(e store.Entry) api.ManifestEntry {
+func manifestEntry(e store.Entry, now time.Time) api.ManifestEntry {
 	if e.Wrapper == nil {
 		return api.ManifestEntry{ID: e.ID, Damaged: e.Damaged, Required: []string{}}
 	}
@@ -86,7 +86,9 @@ func manifestEntry(e store.Entry) api.ManifestEntry {
 	}
 	if !e.Verified.IsZero() {
 		out.Verified = e.Verified.UTC().Format(time.RFC3339)
+		out.Stale = stale(e.Verified, now)
 	}
+	out.Drift = drift(e.Fields)
 	return out
 }
 

@@ -15,7 +15,7 @@ const maxAbout = 120
 
 // presentList is one line for each wrapper that matches query:
 //
-//	id - what it does - METHOD host - needs a, b - secret NAME - tool NAME - verified 2026-11-30
+//	id - what it does - METHOD host - needs a, b - secret NAME - tool NAME - verified 2026-11-30 - drift: Price empty since 2026-11-20
 func presentList(all []api.ManifestEntry, marks map[string]mark, query string, limit int) string {
 	if len(all) == 0 {
 		return "No wrappers are saved. Make one: wrap_derive, then wrap_create."
@@ -79,15 +79,11 @@ func listLine(e api.ManifestEntry, tool mark) string {
 	if t := tool.String(); t != "" {
 		parts = append(parts, t)
 	}
-	return strings.Join(append(parts, verified(e.Verified)), " - ")
-}
-
-// verified shows the day: the list is about "lately" or "long ago".
-func verified(at string) string {
-	if at == "" {
-		return "never verified"
+	parts = append(parts, e.VerifiedNote())
+	if drift := e.DriftNote(); drift != "" {
+		parts = append(parts, "drift: "+drift)
 	}
-	return "verified " + at[:min(len(at), len("2006-01-02"))]
+	return strings.Join(parts, " - ")
 }
 
 func presentSecrets(l *api.SecretList) string {

@@ -42,6 +42,10 @@ func TestPresentList(t *testing.T) {
 			t.Errorf("%s: %s", name, d)
 		}
 	}
+	drifted := []api.ManifestEntry{{ID: "p", Name: "Prices", Method: "GET", Host: "h.test", Verified: "2026-10-01T10:00:00Z", Stale: true, Drift: []api.Drift{{Field: "Price", Since: "2026-09-30T08:00:00Z"}}}}
+	if got, want := presentList(drifted, nil, "", 100), "p - Prices - GET h.test - verified 2026-10-01 (stale) - drift: Price empty since 2026-09-30"; got != want {
+		t.Errorf("drift: %q", got)
+	}
 	if got, want := presentList(nil, nil, "", 100), "No wrappers are saved. Make one: wrap_derive, then wrap_create."; got != want {
 		t.Errorf("empty: %q", got)
 	}

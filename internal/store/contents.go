@@ -53,7 +53,7 @@ type entry struct {
 	tool     string
 	verified time.Time
 	fields   []FieldNote // replaced, never changed
-	newer    bool // damaged means here: made by a later version, not to be overwritten
+	newer    bool        // damaged means here: made by a later version, not to be overwritten
 
 	parse   sync.Once // wrappers are parsed when they are first asked for, so that opening is quick
 	doc     []byte    // until then

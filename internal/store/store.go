@@ -52,7 +52,7 @@ type Store struct {
 	c        *contents
 	verified map[string]time.Time   // not yet written (decision 33)
 	noted    map[string][]FieldNote // the same
-	waiting  chan struct{}        // closed at the next revision; nil while nobody waits
+	waiting  chan struct{}          // closed at the next revision; nil while nobody waits
 
 	marked   chan struct{} // wakes the flusher; holds one
 	stop     chan struct{}
