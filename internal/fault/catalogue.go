@@ -18,6 +18,7 @@ const (
 	groupDocument = "Wrappers, recipes, arguments"
 	groupPolicy   = "Policy (outbound)"
 	groupSecret   = "Secrets"
+	groupApproval = "Approval by a person"
 	groupUpstream = "Upstream"
 	groupResponse = "Response"
 	groupDerive   = "Derive and Cortex"
@@ -77,6 +78,11 @@ var catalogue = []Entry{
 	{"OAUTH_TOKEN_FAILED", groupSecret, 200, false, "The token endpoint answered an error.", "Ask a person to check client id, secret, scope and audience with `hbrestd secret show NAME`."},
 	{"OAUTH_TOKEN_UNREACHABLE", groupSecret, 200, true, "The token endpoint did not answer.", "Repeat the call in a moment; if it lasts, ask a person to check the token URL with `hbrestd secret show NAME`."},
 	{"OAUTH_TOKEN_BAD_ANSWER", groupSecret, 200, false, "The token endpoint did not answer as RFC 6749 says.", "Ask a person to check the token URL with `hbrestd secret show NAME`."},
+
+	{"APPROVAL_REQUIRED", groupApproval, 200, true, "A person must allow this write, and nobody answered in time; nothing was sent.", "Ask a person to answer what `hbrestd approval list` shows, then repeat exactly the same call."},
+	{"APPROVAL_DENIED", groupApproval, 200, false, "A person refused this very request; nothing was sent.", "Do not repeat the call: ask the person what to do instead."},
+	{"APPROVAL_EXPIRED", groupApproval, 409, false, "The question is too old, or its answer was used (commands only).", "Let the call be repeated: it brings up a new question. `hbrestd approval list` shows those that wait."},
+	{"APPROVAL_NOT_FOUND", groupApproval, 404, false, "No question has this id; ids are forgotten when the daemon stops (commands only).", "Run `hbrestd approval list` to see what waits."},
 
 	{"UPSTREAM_BAD_REQUEST", groupUpstream, 200, false, "Status 400, 411, 414, 415 or 431.", "Compare the dry run (wrap_test, `hbrestd wrapper test`) with the API's documentation."},
 	{"UPSTREAM_PAYMENT_REQUIRED", groupUpstream, 200, false, "Status 402.", "The API wants payment or more quota: look at the account there."},
