@@ -114,12 +114,7 @@ func styleOf(text []byte, root *hujson.Value) jsonStyle {
 			break
 		}
 	}
-	for _, m := range members {
-		if len(m.Value.BeforeExtra) == 0 {
-			s.tight = true
-		}
-		break
-	}
+	s.tight = len(members) > 0 && len(members[0].Value.BeforeExtra) == 0
 	return s
 }
 

@@ -61,7 +61,7 @@ func (s shape) read(v any) (e Entry, ok bool) {
 	case map[string]any: // of older versions of Zed
 		e.Command, _ = c["path"].(string)
 		e.Args = texts(c["args"])
-		e.Env = strings2(c["env"])
+		e.Env = textMap(c["env"])
 	}
 	if e.Command == "" {
 		return e, false
@@ -69,7 +69,7 @@ func (s shape) read(v any) (e Entry, ok bool) {
 	if args := texts(m["args"]); len(args) > 0 {
 		e.Args = args
 	}
-	if env := strings2(m[s.env]); len(env) > 0 {
+	if env := textMap(m[s.env]); len(env) > 0 {
 		e.Env = env
 	}
 	if len(e.Args) == 0 {
@@ -88,7 +88,7 @@ func texts(v any) []string {
 	return out
 }
 
-func strings2(v any) map[string]string {
+func textMap(v any) map[string]string {
 	m, _ := v.(map[string]any)
 	var out map[string]string
 	for k, x := range m {
