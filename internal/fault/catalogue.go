@@ -105,7 +105,7 @@ var catalogue = []Entry{
 	{"UPSTREAM_PROTOCOL", groupUpstream, 200, false, "The answer is not HTTP, or its header is too large.", "Check the scheme and port in the wrapper's request.url."},
 
 	{"RESPONSE_TOO_LARGE", groupResponse, 200, false, "The answer is over 5 MB after decompression.", "Ask for fewer items or a smaller page."},
-	{"RESPONSE_NOT_JSON", groupResponse, 200, false, "The answer is not JSON; the message gives its content type and the byte where reading stopped.", "Check that the URL is the API's JSON endpoint; set Accept: application/json."},
+	{"RESPONSE_NOT_JSON", groupResponse, 200, false, "The answer is not JSON; the message says what it is, or its content type and the line or byte where reading stopped.", "Check that the URL is the API's JSON endpoint; set Accept: application/json."},
 	{"RESPONSE_ENCODING", groupResponse, 200, false, "Invalid UTF-8, or an unknown charset or content encoding.", "The API must answer in UTF-8 or in the charset that it declares."},
 	{"RESPONSE_EMPTY", groupResponse, 200, false, "Status 200 without a body where JSON was expected.", "Check the URL; if no content is the normal answer, the API should send status 204."},
 	{"RESPONSE_INCOMPLETE", groupResponse, 200, true, "The connection ended before the announced length; not retryable for a write.", "Repeat the call. Check first whether a write took effect."},

@@ -4,9 +4,12 @@ import (
 	"bytes"
 	"compress/gzip"
 	"compress/zlib"
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -63,6 +66,38 @@ func FuzzDecode(f *testing.F) {
 			t.Fatalf("%d bytes", len(out))
 		}
 	})
+}
+
+// No more calls decode at once than there are processors; who waits for that
+// leaves when its time is over. What is not compressed waits for nobody.
+func TestDecodingPlaces(t *testing.T) {
+	c := New(Policy{}, Options{})
+	defer c.Close()
+	for range cap(c.decoding) {
+		c.decoding <- struct{}{}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	answer := func(coding string, body []byte) *http.Response {
+		req := (&http.Request{}).WithContext(ctx)
+		return &http.Response{StatusCode: 200, Header: http.Header{"Content-Encoding": {coding}}, ContentLength: -1, Body: io.NopCloser(bytes.NewReader(body)), Request: req}
+	}
+	if _, err := c.read(answer("br", packed(t, "br", "{}")), "GET"); !errors.Is(err, context.Canceled) {
+		t.Errorf("no place free: %v", err)
+	}
+	if body, err := c.read(answer("", []byte("{}")), "GET"); err != nil || string(body) != "{}" {
+		t.Errorf("not compressed: %v", err)
+	}
+	<-c.decoding
+	ctx = context.Background()
+	for range 2 { // the place is given back
+		if body, err := c.read(answer("br", packed(t, "br", "{}")), "GET"); err != nil || string(body) != "{}" {
+			t.Errorf("a place free: %v", err)
+		}
+	}
+	if n := runtime.GOMAXPROCS(0); cap(c.decoding) != n {
+		t.Errorf("%d places, want %d", cap(c.decoding), n)
+	}
 }
 
 // What an answer of a usual size costs in each encoding.

@@ -93,6 +93,22 @@ func TestFailures(t *testing.T) {
 	}
 }
 
+// The header of an answer may have 1 MiB, status line and last empty line
+// included, and not a byte more.
+func TestHeaderCap(t *testing.T) {
+	const limit = 1 << 20
+	for n, want := range map[int]fault.Code{limit: "", limit + 1: "UPSTREAM_PROTOCOL"} {
+		head, tail := "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nX: ", "\r\n\r\n"
+		text := head + strings.Repeat("x", n-len(head)-len(tail)) + tail + "{}"
+		w := newWorld(t)
+		w.raw("http://api.example.com:8080", func(c net.Conn) { _, _ = io.WriteString(c, text) })
+		resp, err := get(t, w.client(outbound.Policy{AllowHTTP: true}), "http://api.example.com:8080/")
+		if code(err) != want || err == nil && string(resp.Body) != "{}" {
+			t.Errorf("%d bytes: %v", n, err)
+		}
+	}
+}
+
 func TestRefusedConnection(t *testing.T) {
 	w := newWorld(t)
 	w.route("api.example.com", "443", "127.0.0.1:1") // nothing listens there
