@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hyperbolic-gateway/hb-rest/internal/approval"
 	"github.com/hyperbolic-gateway/hb-rest/internal/fault"
 	"github.com/hyperbolic-gateway/hb-rest/internal/outbound"
 	"github.com/hyperbolic-gateway/hb-rest/internal/paging"
@@ -22,13 +23,16 @@ import (
 	"github.com/hyperbolic-gateway/hb-rest/pkg/recipe"
 )
 
-// Config is what an Executor needs. All fields but Grant are required.
+// Config is what an Executor needs. All fields but Grant and Allow are required.
 type Config struct {
 	Send  func(context.Context, *outbound.Request) (*outbound.Response, error)
 	Check func(*url.URL) error // outbound.Policy.CheckURL: the part of the policy that needs no network
 	Now   func() time.Time     // for Retry-After dates
 	// Grant gives the right to use a credential for a host; nil: there are none.
 	Grant func(name, host string) (*secrets.Grant, error)
+	// Allow asks a person whether a write may be sent, and returns an error when
+	// it may not; nil: nobody is asked.
+	Allow func(context.Context, approval.Ask) error
 }
 
 // An Executor is safe for concurrent use.
@@ -145,6 +149,9 @@ func (e *Executor) send(ctx context.Context, w *wrapper.Wrapper, call *wrapper.C
 		rec = recipe.Plain()
 	}
 	t := &task{e: e, w: w, rec: rec, o: o, grant: grant}
+	if err := t.ask(ctx, call); err != nil {
+		return nil, 0, err
+	}
 	var first *leaf
 	var pages []*recipe.Page
 	var report *paging.Report
@@ -253,7 +260,8 @@ func (e *Executor) Preview(w *wrapper.Wrapper, args []byte, maxPages int) (*Plan
 func deadline(ctx context.Context, call *wrapper.Call, err error) *fault.Error {
 	f := fault.From(err)
 	ctxErr := ctx.Err()
-	if ctxErr == nil || f.Code == "RESPONSE_TOO_LARGE" {
+	var u *unasked
+	if ctxErr == nil || f.Code == "RESPONSE_TOO_LARGE" || errors.As(err, &u) {
 		return f
 	}
 	g := fault.From(ctxErr).With(fault.Cause(errors.Join(ctxErr, err)))

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -86,6 +87,9 @@ func sentence(path, kept string, r *reading) string {
 	return s
 }
 
+// keptDamaged are the buckets whose damaged records are taken over too.
+var keptDamaged = []string{bucketSealed, bucketSettings, bucketApproval}
+
 // unknown collects the whole records of buckets that this version does not know.
 func unknown(img *image) []more {
 	var out []more
@@ -97,8 +101,9 @@ func unknown(img *image) []more {
 		for _, p := range pairs {
 			_, err := unseal(bucket, string(p.key), p.value)
 			// A credential that is damaged is still one: it keeps its name and is
-			// refused as damaged, not as never seen.
-			if newer := (newerError{}); err == nil || errors.As(err, &newer) || bucket == bucketSealed {
+			// refused as damaged, not as never seen. A setting or a policy that is
+			// damaged may have asked for more care than there is without it.
+			if newer := (newerError{}); err == nil || errors.As(err, &newer) || slices.Contains(keptDamaged, bucket) {
 				out = append(out, more{bucket, p})
 			}
 		}

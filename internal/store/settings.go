@@ -3,7 +3,6 @@ package store
 import (
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -52,13 +51,18 @@ type set struct {
 	allowed  []AllowRule // by key
 	priority map[string]int
 	sealed   map[string][]byte // nil: the record is damaged
-	damaged  []string          // what could not be read, in words
+	approval map[string]ApprovalPolicy
+	trusted  map[[32]byte]string // digest of a document -> its wrapper's id
+	damaged  []string            // what could not be read, in words
 }
 
 // readSet makes sense of the buckets above. A damaged record counts as not set,
 // which never opens more than a person has opened.
 func readSet(img *image) set {
-	s := set{settings: map[string]string{}, priority: map[string]int{}, sealed: map[string][]byte{}}
+	s := set{
+		settings: map[string]string{}, priority: map[string]int{}, sealed: map[string][]byte{},
+		approval: map[string]ApprovalPolicy{}, trusted: map[[32]byte]string{},
+	}
 	each := func(bucket, what string, take func(key string, payload []byte) bool) {
 		for _, p := range img.buckets[bucket] {
 			key := string(p.key)
@@ -67,7 +71,7 @@ func readSet(img *image) set {
 				err = errors.New("it is none")
 			}
 			if err != nil {
-				s.damaged = append(s.damaged, fmt.Sprintf("%s %q: %v", what, fault.Shorten(key, shownID), err))
+				s.damaged = append(s.damaged, damageOf(what, key)+err.Error())
 			}
 		}
 	}
@@ -98,6 +102,7 @@ func readSet(img *image) set {
 		s.sealed[key] = append([]byte{}, payload...)
 		return true
 	})
+	s.readApproval(img, each)
 	return s
 }
 
@@ -172,7 +177,7 @@ func (s *Store) UnsetSetting(name string) error {
 
 // repaired forgets the damage of a record that was written anew.
 func (s *set) repaired(what, key string) {
-	prefix := fmt.Sprintf("%s %q: ", what, fault.Shorten(key, shownID))
+	prefix := damageOf(what, key)
 	s.damaged = slices.DeleteFunc(s.damaged, func(d string) bool { return strings.HasPrefix(d, prefix) })
 }
 
