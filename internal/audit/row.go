@@ -79,6 +79,12 @@ const (
 	ActionSecretPiped    Action = "credential changed from standard input"
 	ActionSecretBound    Action = "credential hosts changed"
 	ActionSecretDeleted  Action = "credential deleted"
+	ActionApprovalAsked  Action = "approval asked for"
+	ActionApprovalGiven  Action = "approval given"
+	ActionApprovalTrust  Action = "approval given for good"
+	ActionApprovalDenied Action = "approval denied"
+	ActionApprovalLapsed Action = "approval expired"
+	ActionApprovalPolicy Action = "approval policy changed"
 	ActionOther          Action = "other change"
 
 	ActionFileOpened Action = "audit file opened"
@@ -91,7 +97,9 @@ func known(a Action) bool {
 	switch a {
 	case ActionWrapperCreated, ActionWrapperUpdated, ActionWrapperDeleted, ActionWrapperExposed, ActionWrapperHidden,
 		ActionAllowAdded, ActionAllowRemoved, ActionSettingChanged,
-		ActionSecretChanged, ActionSecretPiped, ActionSecretBound, ActionSecretDeleted, ActionOther:
+		ActionSecretChanged, ActionSecretPiped, ActionSecretBound, ActionSecretDeleted,
+		ActionApprovalAsked, ActionApprovalGiven, ActionApprovalTrust, ActionApprovalDenied, ActionApprovalLapsed, ActionApprovalPolicy,
+		ActionOther:
 		return true
 	}
 	return false

@@ -44,6 +44,9 @@ type fake struct {
 	secrets control.SecretState
 	ask     string // what to confirm before a credential is saved
 	failPut error
+
+	questions []control.Approval
+	policies  control.ApprovalPolicies
 }
 
 func (f *fake) note(name string, v any) {
@@ -187,6 +190,42 @@ func (f *fake) TestSecret(_ context.Context, q *control.SecretTest) (*api.RunRes
 		return nil, f.fail
 	}
 	return f.run(nil)
+}
+
+func (f *fake) Approvals(context.Context, uint64) (*control.ApprovalList, error) {
+	return &control.ApprovalList{Revision: 1, Approvals: f.questions}, f.fail
+}
+
+func (f *fake) Approval(_ context.Context, id string) (*control.Approval, error) {
+	if f.fail != nil {
+		return nil, f.fail
+	}
+	for _, q := range f.questions {
+		if q.ID == id {
+			return &q, nil
+		}
+	}
+	return nil, fault.New("APPROVAL_NOT_FOUND", "there is no question %q", id).With(fault.Field("id"))
+}
+
+func (f *fake) Answer(ctx context.Context, q *control.ApprovalAnswer) (*control.Approval, error) {
+	f.note("answer", q)
+	a, err := f.Approval(ctx, q.ID)
+	if err == nil {
+		a.State = map[string]string{"allow": "allowed", "trust": "allowed", "deny": "denied"}[q.Answer]
+	}
+	return a, err
+}
+
+func (f *fake) ApprovalPolicies(context.Context) (*control.ApprovalPolicies, error) {
+	p := f.policies
+	return &p, f.fail
+}
+
+func (f *fake) SetApprovalPolicy(_ context.Context, q *control.ApprovalPolicyChange) (*control.ApprovalPolicies, error) {
+	f.note("policy", q)
+	p := f.policies
+	return &p, f.fail
 }
 
 func (f *fake) Run(_ context.Context, q *api.RunRequest) (*api.RunResult, error) {

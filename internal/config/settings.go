@@ -22,6 +22,7 @@ func Settings() []Setting {
 		{"allow-private", "HB_WRAP_ALLOW_PRIVATE", "off", "call loopback and private addresses, and plain http; metadata addresses stay closed", false},
 		{"allow-http", "HB_WRAP_ALLOW_HTTP", "off", "call public hosts over plain http", false},
 		{"call-timeout-ms", "HB_WRAP_CALL_TIMEOUT_MS", strconv.FormatInt(DefaultCallTimeout.Milliseconds(), 10), "the longest a whole call may take, in milliseconds", false},
+		{"approval", "HB_WRAP_APPROVAL", "off", "ask a person before a write: off, first (once for each version of a wrapper, until the daemon stops), always (each request)", false},
 		{"keyring", "HB_WRAP_KEYRING", "system", "where the key of the credentials is kept: system, file (an encrypted file, with a passphrase from systemd or the terminal of `hbrestd run`), off", true},
 		{"addr", "HB_WRAP_ADDR", DefaultAddr, "where the bridge listens", true},
 	}
@@ -57,6 +58,8 @@ func (s Setting) read(v *vars) {
 	switch s.Name {
 	case "addr":
 		v.addr(s.Variable, s.Default)
+	case "approval":
+		v.oneOf(s.Variable, s.Default, "first", "always")
 	case "keyring":
 		v.oneOf(s.Variable, s.Default, "file", "off")
 	case "call-timeout-ms":
@@ -72,6 +75,8 @@ func (s Setting) Value(d Daemon) string {
 	switch s.Name {
 	case "addr":
 		return d.Addr
+	case "approval":
+		return d.Approval
 	case "keyring":
 		return d.Keyring
 	case "call-timeout-ms":

@@ -45,6 +45,11 @@ type Backend interface {
 	BindSecret(context.Context, *SecretBind) (*SecretResult, error)
 	DeleteSecret(context.Context, *SecretName) (*SecretResult, error)
 	TestSecret(context.Context, *SecretTest) (*api.RunResult, error)
+	Approvals(ctx context.Context, after uint64) (*ApprovalList, error)
+	Approval(ctx context.Context, id string) (*Approval, error)
+	Answer(context.Context, *ApprovalAnswer) (*Approval, error)
+	ApprovalPolicies(context.Context) (*ApprovalPolicies, error)
+	SetApprovalPolicy(context.Context, *ApprovalPolicyChange) (*ApprovalPolicies, error)
 	Reload(context.Context) (*ReloadResult, error)
 	Stop(context.Context) error
 }

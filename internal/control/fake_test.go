@@ -305,6 +305,46 @@ func (f *fake) TestSecret(_ context.Context, q *control.SecretTest) (*api.RunRes
 	return theRun(), nil
 }
 
+func (f *fake) Approvals(_ context.Context, after uint64) (*control.ApprovalList, error) {
+	f.note("Approvals", after)
+	return &control.ApprovalList{Revision: 3, Approvals: []control.Approval{theApproval()}}, nil
+}
+
+func (f *fake) Approval(_ context.Context, id string) (*control.Approval, error) {
+	f.note("Approval", id)
+	a := theApproval()
+	return &a, nil
+}
+
+func (f *fake) Answer(_ context.Context, q *control.ApprovalAnswer) (*control.Approval, error) {
+	f.note("Answer", q)
+	a := theApproval()
+	a.State = "allowed"
+	return &a, nil
+}
+
+func (f *fake) ApprovalPolicies(context.Context) (*control.ApprovalPolicies, error) {
+	f.note("ApprovalPolicies", nil)
+	return &control.ApprovalPolicies{Policy: "off", Origin: "default", Variable: "HB_WRAP_APPROVAL"}, nil
+}
+
+func (f *fake) SetApprovalPolicy(_ context.Context, q *control.ApprovalPolicyChange) (*control.ApprovalPolicies, error) {
+	f.note("SetApprovalPolicy", q)
+	return &control.ApprovalPolicies{
+		Policy: "first", Origin: "stored", Variable: "HB_WRAP_APPROVAL",
+		Wrappers: []control.WrapperApproval{{Wrapper: "orders", Policy: "always", Holds: "always", Trusted: true}},
+	}, nil
+}
+
+// theApproval is a question with everything set.
+func theApproval() control.Approval {
+	return control.Approval{
+		ID: "0123456789abcdef0123456789abcdef", State: "pending", Policy: "always", Wrapper: "orders", Name: "Orders", Version: "saved", Document: "ab12",
+		Method: "POST", URL: "https://api.example.com/orders?a=<b>", Headers: []string{"Accept: application/json"}, Body: "{\"n\":12345678901234567890}",
+		BodyType: "text", Credential: "orders-key", Pages: 1, Asked: "2026-12-01T08:00:00Z", Expires: "2026-12-01T08:10:00Z", Waiting: 1,
+	}
+}
+
 func (f *fake) Reload(context.Context) (*control.ReloadResult, error) {
 	f.note("Reload", nil)
 	return &control.ReloadResult{OK: true, Revision: 11, Wrappers: 2}, nil

@@ -85,6 +85,13 @@ func (h *handler) routes() []route {
 		post(pathSecretBind, checkSecretBind, func(ctx context.Context, q *SecretBind) (any, error) { return secretResult(b.BindSecret(ctx, q)) }),
 		post(pathSecretDelete, checkSecretName, func(ctx context.Context, q *SecretName) (any, error) { return secretResult(b.DeleteSecret(ctx, q)) }),
 		post(pathSecretTest, checkSecretTest, b.TestSecret),
+		waiting(get(pathApprovals, h.approvals, "after")),
+		get(pathApproval, h.approval, "id"),
+		post(pathApprovalAnswer, checkApprovalAnswer, b.Answer),
+		get(pathApprovalPolicies, func(ctx context.Context, _ url.Values) (any, error) { return approvalPolicies(b.ApprovalPolicies(ctx)) }),
+		post(pathApprovalPolicy, checkApprovalPolicy, func(ctx context.Context, q *ApprovalPolicyChange) (any, error) {
+			return approvalPolicies(b.SetApprovalPolicy(ctx, q))
+		}),
 		post(pathReload, nil, func(ctx context.Context, _ *struct{}) (*ReloadResult, error) { return b.Reload(ctx) }),
 		post(pathStop, nil, func(ctx context.Context, _ *struct{}) (*stopped, error) { return &stopped{OK: true}, b.Stop(ctx) }),
 	}

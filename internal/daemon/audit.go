@@ -22,9 +22,10 @@ type action struct {
 }
 
 var (
-	settingChanged = action{audit.ActionSettingChanged, audit.AuthorHuman}
-	allowAdded     = action{audit.ActionAllowAdded, audit.AuthorHuman}
-	allowRemoved   = action{audit.ActionAllowRemoved, audit.AuthorHuman}
+	settingChanged  = action{audit.ActionSettingChanged, audit.AuthorHuman}
+	allowAdded      = action{audit.ActionAllowAdded, audit.AuthorHuman}
+	allowRemoved    = action{audit.ActionAllowRemoved, audit.AuthorHuman}
+	approvalChanged = action{audit.ActionApprovalPolicy, audit.AuthorHuman}
 )
 
 // openAudit opens the trail on its own file.

@@ -20,6 +20,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/hyperbolic-gateway/hb-rest/internal/approval"
 	"github.com/hyperbolic-gateway/hb-rest/internal/audit"
 	"github.com/hyperbolic-gateway/hb-rest/internal/bridge"
 	"github.com/hyperbolic-gateway/hb-rest/internal/config"
@@ -75,6 +76,7 @@ type Daemon struct {
 	audit     *audit.Log
 	auditFile *store.AuditFile
 	vault     *secrets.Vault
+	desk      *approval.Desk
 	keySource secrets.KeySource // nil: the system's keyring
 	probe     func(context.Context) error
 	// askPassphrase is Options.Passphrase; passphrase is what it said, if it did.
@@ -137,6 +139,7 @@ func (d *Daemon) start(ctx context.Context) (err error) {
 	if err := d.listen(ctx); err != nil {
 		return err
 	}
+	d.desk = d.newDesk()
 	if err := d.refresh(); err != nil {
 		return err
 	}
@@ -209,6 +212,9 @@ func (d *Daemon) release() error {
 	var errs []error
 	if d.listener != nil && d.server == nil {
 		errs = append(errs, d.listener.Close())
+	}
+	if d.desk != nil {
+		d.desk.Close()
 	}
 	if d.vault != nil {
 		d.vault.Close()

@@ -35,6 +35,7 @@ func (d *Daemon) refresh() error {
 			return err
 		}
 		cfg.Addr, cfg.Keyring = d.given.Addr, d.given.Keyring // until the next start
+		cfg = d.carefully(cfg)
 	}
 	policy := outbound.Policy{AllowHTTP: cfg.AllowHTTP || cfg.AllowPrivate, AllowPrivate: cfg.AllowPrivate}
 	for _, r := range d.store.Allowed() {
@@ -46,10 +47,11 @@ func (d *Daemon) refresh() error {
 	o.Self = func() []netip.AddrPort { return []netip.AddrPort{self} }
 	o.Intent, o.Observe = d.intent, d.observe
 	next := &state{cfg: cfg, out: outbound.New(policy, o)}
-	next.exec = executor.New(executor.Config{Send: next.out.Send, Check: next.policy().CheckURL, Now: d.now, Grant: d.vault.Grant})
+	next.exec = executor.New(executor.Config{Send: next.out.Send, Check: next.policy().CheckURL, Now: d.now, Grant: d.vault.Grant, Allow: d.allow})
 	if old := d.state.Swap(next); old != nil {
 		old.out.Close()
 	}
+	d.desk.Reconsider()
 	return nil
 }
 
@@ -114,7 +116,11 @@ func (d *Daemon) SetSetting(ctx context.Context, c *control.SettingChange) (*con
 	if err != nil {
 		return nil, err
 	}
-	d.changed(ctx, settingChanged, "")
+	what := settingChanged
+	if s.Name == approvalSetting {
+		what = approvalChanged
+	}
+	d.changed(ctx, what, "")
 	d.log.Info("setting changed", "name", s.Name, "unset", c.Unset)
 	if err := d.refresh(); err != nil {
 		return nil, err

@@ -34,7 +34,7 @@ func (d *Daemon) Status(context.Context) (*api.Status, error) {
 // notes are what a person should know and would otherwise find in the log only.
 func (d *Daemon) notes() []string {
 	out := d.store.Unreadable()
-	for _, s := range []string{d.store.Recovered(), d.auditFile.Recovered(), d.audit.Trouble()} {
+	for _, s := range []string{d.store.Recovered(), d.auditFile.Recovered(), d.audit.Trouble(), d.questions()} {
 		if s != "" {
 			out = append(out, s)
 		}
