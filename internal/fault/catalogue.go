@@ -116,6 +116,7 @@ var catalogue = []Entry{
 	{"DERIVE_NOTHING", groupDerive, 422, false, "Nothing to show in it, such as [], {} or null, or no shape this version recognises.", "Send a sample with at least one item, or write the recipe by hand."},
 	{"DERIVE_MAX_FIELDS", groupDerive, 422, false, "max_fields is not a whole number from 1 to 20.", "Use a whole number from 1 to 20."},
 	{"CORTEX_UNAVAILABLE", groupDerive, 200, true, "The local index is not available; the call's own result is complete.", "Use the result as it is; it was not indexed."},
+	{"CORTEX_TIMEOUT", groupDerive, 200, true, "The local index was busy for too long, such as with a rebuild; the call's own result is complete.", "Use the result as it is. For a search, repeat it in a moment."},
 
 	{"CLIENT_FILE_INVALID", groupClient, 0, false, "The configuration file of an MCP client cannot be understood; the message gives line and column. It was left alone.", "Mend the file at the named place, or put the entry in by hand: `hbrestd client print` shows it."},
 	{"CLIENT_FILE_REFUSED", groupClient, 0, false, "The file of an MCP client is read-only, no regular file, too large, or not one that can surely be edited well. It was left alone.", "Put the entry in by hand: `hbrestd client print` shows it."},

@@ -1,0 +1,353 @@
+package cortex
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/hyperbolic-gateway/hb-rest/internal/fault"
+)
+
+// A Filter chooses what Forget takes away: what fits Wrapper and Before, of
+// which one may be left out, or All.
+type Filter struct {
+	Wrapper string
+	Before  time.Time // read before then
+	All     bool
+}
+
+// Forget takes pages away, with everything that the file holds of them, and
+// returns how many they were. A Filter that names nothing is ARGS_INVALID;
+// other errors are CORTEX_UNAVAILABLE, CORTEX_TIMEOUT and CALL_CANCELLED.
+func (x *Index) Forget(ctx context.Context, f Filter) (int, error) {
+	if f.Wrapper == "" && f.Before.IsZero() && !f.All {
+		return 0, fault.New("ARGS_INVALID", "nothing says what to forget").With(fault.Hint("Name a wrapper or a time, or say all."))
+	}
+	if f.All {
+		return x.forgetAll(ctx)
+	}
+	where, args := "1", []any{}
+	if f.Wrapper != "" {
+		where, args = where+" AND wrapper = ?", append(args, f.Wrapper)
+	}
+	if !f.Before.IsZero() {
+		where, args = where+" AND at < ?", append(args, f.Before.UnixMilli())
+	}
+	n := 0
+	err := x.use(ctx, false, false, "forgetting documents", func(db *sql.DB) error {
+		for {
+			k, err := removeSome(ctx, db, "SELECT id FROM pages WHERE "+where+" LIMIT 200", args...)
+			n += k
+			if err != nil {
+				return err
+			}
+			if k == 0 {
+				break
+			}
+		}
+		if n == 0 {
+			return nil
+		}
+		// The words of what was removed stay in the full-text table until it is
+		// merged, and its text in the log until that is written back.
+		return execAll(ctx, db, "INSERT INTO words(words) VALUES('optimize')", "PRAGMA incremental_vacuum", "PRAGMA wal_checkpoint(truncate)")
+	})
+	return n, err
+}
+
+// forgetAll removes the files: nothing is as sure, and it works on a damaged
+// or a newer one too.
+func (x *Index) forgetAll(ctx context.Context) (int, error) {
+	if err := x.take(ctx); err != nil {
+		return 0, err
+	}
+	defer x.give()
+	n := 0
+	if _, err := os.Lstat(x.path); err == nil {
+		if x.open(ctx) == nil {
+			_ = x.db.QueryRowContext(ctx, "SELECT count(*) FROM pages").Scan(&n)
+		}
+	}
+	if err := x.shut(); err != nil {
+		x.o.Log.Debug("cortex: closing the index to remove it", "error", err)
+	}
+	if err := removeFiles(x.path); err != nil {
+		return 0, x.failed(err, "removing the index")
+	}
+	aside, err := x.asides()
+	for _, p := range aside {
+		err = errors.Join(err, os.Remove(p))
+	}
+	x.recovered = ""
+	return n, x.failed(err, "removing the damaged index that was kept")
+}
+
+func removeFiles(path string) error {
+	var errs error
+	for _, end := range append([]string{""}, journals...) {
+		if err := os.Remove(path + end); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			errs = errors.Join(errs, err)
+		}
+	}
+	return errs
+}
+
+// removeSome takes away the pages whose ids a query gives, in one transaction.
+func removeSome(ctx context.Context, db *sql.DB, query string, args ...any) (int, error) {
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return 0, err
+	}
+	defer tx.Rollback() //nolint:errcheck // nothing to undo after Commit
+	rows, err := tx.QueryContext(ctx, query, args...)
+	if err != nil {
+		return 0, err
+	}
+	var ids []int64
+	for rows.Next() {
+		var id int64
+		if err := rows.Scan(&id); err != nil {
+			return 0, errors.Join(err, rows.Close())
+		}
+		ids = append(ids, id)
+	}
+	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+		return 0, err
+	}
+	for _, id := range ids {
+		if err := remove(ctx, tx, id); err != nil {
+			return 0, err
+		}
+	}
+	return len(ids), tx.Commit()
+}
+
+func execAll(ctx context.Context, db *sql.DB, qs ...string) error {
+	for _, q := range qs {
+		if _, err := db.ExecContext(ctx, q); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// trim removes the oldest pages while the file is above its limit.
+func (x *Index) trim(ctx context.Context, db *sql.DB) error {
+	for {
+		size, err := used(ctx, db)
+		if err != nil || size <= x.o.MaxBytes {
+			return err
+		}
+		// A twentieth at a time, so that the work of merging is not done for
+		// each page; the newest page is never the one to go.
+		n, err := removeSome(ctx, db, "SELECT id FROM pages ORDER BY at, id LIMIT (SELECT min(max(1, count(*) / 20), count(*) - 1) FROM pages)")
+		if err != nil {
+			return err
+		}
+		if err := execAll(ctx, db, "INSERT INTO words(words) VALUES('optimize')", "PRAGMA incremental_vacuum"); err != nil || n == 0 {
+			return err
+		}
+		x.o.Log.Debug("cortex: the oldest documents made room", "documents", n)
+	}
+}
+
+// used is the size of the database without its free pages, in bytes.
+func used(ctx context.Context, db *sql.DB) (n int64, err error) {
+	err = db.QueryRowContext(ctx, "SELECT (c.page_count - f.freelist_count) * s.page_size FROM pragma_page_count c, pragma_freelist_count f, pragma_page_size s").Scan(&n)
+	return n, err
+}
+
+// Stats say what is in the index.
+type Stats struct {
+	Path      string
+	Pages     int
+	Chunks    int
+	Bytes     int64         // of the file and its log
+	MaxBytes  int64         // above which the oldest pages go
+	Oldest    time.Time     // when the oldest page was read, UTC; zero if there is none
+	Newest    time.Time     // when the newest was
+	Wrappers  []WrapperStat // by id
+	Recovered string        // a sentence about a damaged file that was set aside since the start; "" if none was
+}
+
+// A WrapperStat is what one wrapper has in the index.
+type WrapperStat struct {
+	Wrapper string
+	Pages   int
+	Newest  time.Time
+}
+
+// Stats counts what is there. Without a file everything is zero. The errors
+// are those of Search.
+func (x *Index) Stats(ctx context.Context) (Stats, error) {
+	s := Stats{Path: x.path, MaxBytes: x.o.MaxBytes}
+	err := x.use(ctx, false, false, "counting what is in the index", func(db *sql.DB) error {
+		if err := db.QueryRowContext(ctx, "SELECT count(*) FROM chunks").Scan(&s.Chunks); err != nil {
+			return err
+		}
+		rows, err := db.QueryContext(ctx, "SELECT wrapper, count(*), min(at), max(at) FROM pages GROUP BY wrapper")
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var w WrapperStat
+			var oldest, newest int64
+			if err := rows.Scan(&w.Wrapper, &w.Pages, &oldest, &newest); err != nil {
+				return err
+			}
+			w.Newest = time.UnixMilli(newest).UTC()
+			if o := time.UnixMilli(oldest).UTC(); s.Oldest.IsZero() || o.Before(s.Oldest) {
+				s.Oldest = o
+			}
+			if w.Newest.After(s.Newest) {
+				s.Newest = w.Newest
+			}
+			s.Pages += w.Pages
+			s.Wrappers = append(s.Wrappers, w)
+		}
+		return rows.Err()
+	})
+	slices.SortFunc(s.Wrappers, func(a, b WrapperStat) int { return strings.Compare(a.Wrapper, b.Wrapper) })
+	for _, end := range append([]string{""}, journals...) {
+		if st, serr := os.Stat(x.path + end); serr == nil {
+			s.Bytes += st.Size()
+		}
+	}
+	if x.take(ctx) == nil {
+		s.Recovered = x.recovered
+		x.give()
+	}
+	return s, err
+}
+
+// Rebuild writes the file anew from the pages that can still be read in it,
+// which also takes back the room that was lost, and returns how many pages the
+// new file has. Other calls wait. The errors are those of Search.
+func (x *Index) Rebuild(ctx context.Context) (int, error) {
+	if err := x.take(ctx); err != nil {
+		return 0, err
+	}
+	defer x.give()
+	if _, err := os.Lstat(x.path); errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	if err := x.open(ctx); err != nil {
+		if !isDamage(err) {
+			return 0, x.failed(err, "opening the index")
+		}
+		if err := x.setAside(err); err != nil {
+			return 0, x.failed(err, "setting the damaged index aside")
+		}
+		return 0, nil
+	}
+	x.startTimer()
+	temp := x.path + ".new"
+	if err := removeFiles(temp); err != nil {
+		return 0, x.failed(err, "removing what an earlier rebuild left")
+	}
+	n, damage, err := copyTo(ctx, x.db, temp)
+	if err != nil {
+		return 0, x.failed(errors.Join(err, removeFiles(temp)), "rebuilding the index")
+	}
+	if damage != nil {
+		if err := x.setAside(damage); err != nil {
+			return 0, x.failed(err, "setting the damaged index aside")
+		}
+		x.recovered = strings.TrimSuffix(x.recovered, "an empty index took its place") + fmt.Sprintf("%d documents were taken over", n)
+	} else {
+		if err := x.shut(); err != nil {
+			return 0, x.failed(err, "closing the old index")
+		}
+		for _, j := range journals { // closed clean, it has none; an old log would be taken for the new file's
+			_ = os.Remove(x.path + j)
+		}
+	}
+	return n, x.failed(os.Rename(temp, x.path), "putting the new index in its place")
+}
+
+// copyTo writes every page of db that can be read to a new file, the oldest
+// first. damage says that some could not.
+func copyTo(ctx context.Context, db *sql.DB, path string) (n int, damage, err error) {
+	to, err := openFile(ctx, path)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer func() { err = errors.Join(err, to.Close()) }()
+	for last := int64(0); ; {
+		rows, ids, rerr := readRows(ctx, db, last)
+		if rerr != nil && !isDamage(rerr) {
+			return n, damage, rerr
+		}
+		if rerr != nil {
+			damage = rerr
+		}
+		if len(ids) == 0 {
+			return n, damage, nil
+		}
+		last = ids[len(ids)-1]
+		if err := put(ctx, to, rows); err != nil {
+			return n, damage, err
+		}
+		n += len(rows)
+	}
+}
+
+// readRows reads up to a batch of pages after the one with the id last, each
+// with its chunks. A page that is damaged is left out of the rows.
+func readRows(ctx context.Context, db *sql.DB, last int64) (rows []row, ids []int64, damage error) {
+	rs, err := db.QueryContext(ctx, "SELECT id, wrapper, key, title, url, host, at, digest FROM pages WHERE id > ? ORDER BY id LIMIT ?", last, batch)
+	if err != nil {
+		return nil, nil, err
+	}
+	for rs.Next() {
+		var r row
+		var id, at int64
+		if err := rs.Scan(&id, &r.Wrapper, &r.Key, &r.Title, &r.URL, &r.Host, &at, &r.digest); err != nil {
+			return nil, nil, errors.Join(err, rs.Close())
+		}
+		r.At = time.UnixMilli(at)
+		rows, ids = append(rows, r), append(ids, id)
+	}
+	damage = errors.Join(rs.Err(), rs.Close())
+	if damage != nil && !isDamage(damage) {
+		return nil, nil, damage
+	}
+	whole := rows[:0]
+	for i, id := range ids {
+		cs, err := readChunks(ctx, db, id)
+		switch {
+		case err == nil:
+			rows[i].chunks = cs
+			whole = append(whole, rows[i])
+		case isDamage(err):
+			damage = err
+		default:
+			return nil, nil, err
+		}
+	}
+	return whole, ids, damage
+}
+
+func readChunks(ctx context.Context, db *sql.DB, page int64) ([]chunk, error) {
+	rs, err := db.QueryContext(ctx, "SELECT heading, text FROM chunks WHERE id >= ? AND id < ? ORDER BY id", page<<chunkBits, (page+1)<<chunkBits)
+	if err != nil {
+		return nil, err
+	}
+	defer rs.Close()
+	var out []chunk
+	for rs.Next() {
+		var c chunk
+		if err := rs.Scan(&c.heading, &c.text); err != nil {
+			return nil, err
+		}
+		out = append(out, c)
+	}
+	return out, rs.Err()
+}
