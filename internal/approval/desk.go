@@ -119,7 +119,7 @@ func (d *Desk) moveTo(at **question, q *question) {
 func (d *Desk) required(q *question, waited time.Duration) error {
 	return fault.New("APPROVAL_REQUIRED", "a person must allow this %s of wrapper %q first; nobody has answered within %s, and nothing was sent",
 		q.Method, q.Wrapper, waited.Round(100*time.Millisecond)).
-		With(fault.Hint("Ask a person to run `hbrestd approval show %s` and to allow it there; then repeat exactly the same call.", q.ID))
+		With(fault.Hint("Ask a person to look at it with `hbrestd approval show %s` and to allow it; then repeat exactly the same call.", q.ID))
 }
 
 // ask finds what is known of a request: nothing to wait for (q is nil), a
@@ -191,7 +191,7 @@ func (d *Desk) open(a *Ask) (*question, error) {
 	}
 	if full != "" {
 		return nil, fault.New("BUSY", "a person must allow this %s first, and too many questions wait already %s; nothing was sent", a.Method, full).
-			With(fault.Hint("Ask a person to run `hbrestd approval list` and to answer what waits there; then repeat the call."))
+			With(fault.Hint("Ask a person to answer what `hbrestd approval list` shows; then repeat the call."))
 	}
 	now := d.o.Now()
 	q := &question{Question: Question{Ask: *a, ID: d.o.NewID(), State: Pending, Asked: now}}

@@ -73,12 +73,13 @@ type asker struct {
 	marker   string    // of an agent; then a terminal, which may be the agent's, is not asked
 }
 
-// person is for a command that changes a credential, which only a person may.
-// Where an agent seems to run it, a person must allow that in a window. This
+// person is for a command that only a person may give: one that changes a
+// credential, or answers for them. Where an agent seems to run it, a person must allow that in a window. This
 // slows down an agent that means well; one that takes its own marker out of the
 // environment is not stopped, and neither is any program that runs as the user.
-// what is what the command will do: "set the credential orders-key".
-func (a *app) person(ctx context.Context, what string) (*asker, error) {
+// what is what the command will do: "set the credential orders-key"; only is
+// what that is an example of: "change credentials".
+func (a *app) person(ctx context.Context, what, only string) (*asker, error) {
 	p := &asker{app: a, pinentry: findPinentry(a.env, a.goos), marker: a.agentMarker()}
 	if p.marker == "" {
 		return p, nil
@@ -96,7 +97,7 @@ func (a *app) person(ctx context.Context, what string) (*asker, error) {
 		}
 	}
 	return nil, failed(exitCredential, "Run it in a terminal of your own. Where pinentry can show a window, a person can allow it there.",
-		"%s is set, so an agent seems to run this command, and only a person may change credentials", p.marker)
+		"%s is set, so an agent seems to run this command, and only a person may %s", p.marker, only)
 }
 
 // value asks for a text that must not be shown. The caller wipes it.

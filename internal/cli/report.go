@@ -116,6 +116,7 @@ var personHints = map[fault.Code]string{
 	"SECRET_LOCKED":           "`hbrestd secret list` says what is wrong with the keyring, and how to mend it.",
 	"SECRET_DAMAGED":          "Enter the value again with `hbrestd secret set NAME --host HOST`.",
 	"SECRET_INVALID":          "Correct what is named, and run the command again.",
+	"APPROVAL_DENIED":         "You refused it less than ten minutes ago; `hbrestd approval list` shows the answer, which can still be turned around.",
 	"OAUTH_TOKEN_FAILED":      "Check client id, secret, scope and audience; `hbrestd secret show NAME` prints all but the secret.",
 	"OAUTH_TOKEN_UNREACHABLE": "Repeat it in a moment; if it lasts, check the token URL with `hbrestd secret show NAME`.",
 	"OAUTH_TOKEN_BAD_ANSWER":  "Check the token URL with `hbrestd secret show NAME`.",
@@ -186,6 +187,8 @@ func exitCode(c fault.Code) int {
 		return exitInvalid
 	case c == "SECRET_CHANGED":
 		return exitFailed
+	case c == "APPROVAL_NOT_FOUND":
+		return exitNotFound
 	case c == "AUTH_REQUIRED" || has("SECRET_", "OAUTH_", "APPROVAL_"):
 		return exitCredential
 	case has("UPSTREAM_", "RESPONSE_", "POLICY_"):

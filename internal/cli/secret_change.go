@@ -48,7 +48,7 @@ func (o *secretOptions) bindCommand(cmd *cobra.Command, host string, run func(co
 }
 
 func (o *secretOptions) bind(ctx context.Context, wish, word string, q *control.SecretBind) error {
-	person, err := o.app.person(ctx, wish)
+	person, err := o.app.person(ctx, wish, "change credentials")
 	if err != nil {
 		return err
 	}
@@ -91,7 +91,7 @@ func (o *secretOptions) rotate(ctx context.Context) error {
 	if err := o.checkSet(); err != nil {
 		return err
 	}
-	person, err := o.app.person(ctx, o.wish("replace the value of"))
+	person, err := o.app.person(ctx, o.wish("replace the value of"), "change credentials")
 	if err != nil {
 		return err
 	}
@@ -197,7 +197,7 @@ exist, nothing is removed.`,
 }
 
 func (o *secretOptions) rm(ctx context.Context) error {
-	if _, err := o.app.person(ctx, "remove the credential "+strings.Join(o.names, ", ")); err != nil {
+	if _, err := o.app.person(ctx, "remove the credential "+strings.Join(o.names, ", "), "change credentials"); err != nil {
 		return err
 	}
 	d, st, err := o.state(ctx)

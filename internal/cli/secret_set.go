@@ -74,7 +74,7 @@ func (o *secretOptions) set(ctx context.Context) error {
 	if err := o.checkSet(); err != nil {
 		return err
 	}
-	person, err := o.app.person(ctx, o.wish("store"))
+	person, err := o.app.person(ctx, o.wish("store"), "change credentials")
 	if err != nil {
 		return err
 	}

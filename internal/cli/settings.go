@@ -179,6 +179,15 @@ func (o *configOptions) set(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if s.Name == "approval" { // as `hbrestd approval policy` asks
+		wish := "set the policy of approvals to " + o.value
+		if o.unset {
+			wish = "forget the policy of approvals"
+		}
+		if _, err := o.app.person(ctx, wish, "change when a person is asked"); err != nil {
+			return err
+		}
+	}
 	l, err = d.SetSetting(ctx, &control.SettingChange{Name: s.Name, Value: o.value, Unset: o.unset})
 	if err != nil {
 		return err
