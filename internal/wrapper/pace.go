@@ -120,7 +120,7 @@ func (p *requestParser) idempotencyHeader(v recipe.Value, field string) string {
 	}
 	lower := strings.ToLower(name)
 	family := func(prefix string) bool { return strings.HasPrefix(lower, prefix) }
-	if slices.Contains(meant, lower) || slices.Contains(overrideHeaders, lower) || slices.ContainsFunc(meantFamily, family) {
+	if slices.Contains(meant, lower) || overridesMethod(name) || slices.ContainsFunc(meantFamily, family) {
 		p.problem(field, "HEADER_INVALID", `the API's documentation names it, often "Idempotency-Key"`, "header %s has a meaning of its own", oneLine(name))
 		return ""
 	}

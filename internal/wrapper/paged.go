@@ -26,8 +26,15 @@ func (p *parser) paged() {
 				"a next link would repeat %s at an address that the answer chooses", method)
 		}
 	}
-	if plan.In == "body" {
+	switch plan.In {
+	case "body":
 		p.pagedBody(plan, c)
+	case "header": // the answer would choose the method of the next request
+		for _, set := range [][2]string{{"cursorParam", plan.CursorParam}, {"offsetParam", plan.OffsetParam}, {"limitParam", plan.LimitParam}} {
+			if overridesMethod(set[1]) {
+				c.problem(pagingField+"."+set[0], "PAGING_KEY", "name a header that holds the page", "header %s makes a server treat one method as another", set[1])
+			}
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package wrapper_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/hyperbolic-gateway/hb-rest/internal/wrapper"
@@ -24,6 +25,9 @@ func TestPagination(t *testing.T) {
 		{"link with a method override", `"headers":{"X-HTTP-Method-Override":"PUT"}`, link, "response.pagination.type PAGING_TYPE"},
 		{"cursor in the query of a write", `"method":"POST","body":{}`, cursor, ""},
 		{"cursor in a header of a form", `"method":"POST","bodyType":"form","body":{}`, cursor + `,"in":"header"`, ""},
+		{"cursor as a method", ``, `"type":"cursor","next":"next","in":"header","cursorParam":"X-HTTP-Method-Override"`, param},
+		{"cursor as a method, with underscores", ``, `"type":"cursor","next":"next","in":"header","cursorParam":"x_method_override"`, param},
+		{"page as a method", ``, `"type":"offset","in":"header","offsetParam":"X-HTTP-Method","limitParam":"X-Method-Override","pageSize":10`, "response.pagination.offsetParam PAGING_KEY; response.pagination.limitParam PAGING_KEY"},
 
 		{"object", `"method":"POST","body":{"a":1}`, body, ""},
 		{"object with arguments", `"method":"POST","body":{"a":"{{x}}"}`, body, ""},
@@ -54,7 +58,7 @@ func TestPagination(t *testing.T) {
 		{"idempotency key", `"method":"POST","body":{},"idempotencyKey":{"header":"K"}`, body, ""}, // each page has a key of its own
 		{"idempotency key without pages", `"method":"POST","idempotencyKey":{"header":"K"}`, `"type":"none"`, ""},
 	} {
-		_, report := wrapper.Parse([]byte(doc(`{"url":"https://h.test/",`+tt.request+`}`,
+		_, report := wrapper.Parse([]byte(doc(`{`+strings.TrimSuffix(`"url":"https://h.test/",`+tt.request, ",")+`}`,
 			`"x":{},"o":{"type":["object","null"]},"l":{"type":"array"},"s":{"type":"string"},"n":{"type":"integer"}`,
 			`"response":{"schemaVersion":1,"fields":{"A":"a"},"pagination":{`+tt.plan+`}}`)))
 		if got := outline(report.Problems); got != tt.want {

@@ -261,6 +261,12 @@ var forbiddenHeaders = []string{"host", "content-length", "transfer-encoding", "
 // overrideHeaders make a server treat one method as another.
 var overrideHeaders = []string{"x-http-method-override", "x-http-method", "x-method-override"}
 
+// overridesMethod reports whether a header is one of them. Servers that hand
+// headers on as variables of a process do not tell a hyphen from an underscore.
+func overridesMethod(name string) bool {
+	return slices.Contains(overrideHeaders, strings.ReplaceAll(strings.ToLower(name), "_", "-"))
+}
+
 func (p *requestParser) headers(v recipe.Value, field string) {
 	obj, ok := p.object(v, field, `write an object such as {"Accept-Language": "{{language}}"}`)
 	if !ok {
@@ -279,7 +285,7 @@ func (p *requestParser) headers(v recipe.Value, field string) {
 			continue
 		}
 		seen[lower] = true
-		if slices.Contains(overrideHeaders, lower) {
+		if overridesMethod(m.Key) {
 			p.w.override = true
 		}
 		if t, ok := p.headerValue(m.Value, here); ok {

@@ -422,6 +422,8 @@ func TestMutating(t *testing.T) {
 		{"several, declared, the read", `"methods":["GET","POST"]`, `"mutating":true`, ``, true, true},
 		{"override header", `"method":"GET","headers":{"X-HTTP-Method-Override":"DELETE"}`, `"mutating":false`, ``, true, true},
 		{"other override header", `"method":"GET","headers":{"x-http-method":"{{m}}"}`, ``, ``, true, true},
+		{"override header with underscores", `"method":"GET","headers":{"X_HTTP_Method_Override":"DELETE"}`, `"mutating":false`, ``, true, true},
+		{"override header, mixed", `"method":"GET","headers":{"x-http_method":"PUT"}`, ``, ``, true, true},
 		{"third override header", `"method":"GET","headers":{"X-Method-Override":"PUT"}`, ``, ``, true, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
