@@ -203,7 +203,15 @@ func TestScrubWholeTexts(t *testing.T) {
 		"100% of hunter2%2dhunter2 & co":   "100% of [redacted] & co",
 		"aHVudGVyMi1odW50ZXIy":             "[redacted]", // printf hunter2-hunter2 | base64
 		"68756e746572322d68756e74657232":   "[redacted]", // … | xxd -p
-		"2retnuh-2retnuh":                  "2retnuh-2retnuh",
+		// As the end of longer data, with and without padding, nothing of its end stays.
+		"Basic dTpodW50ZXIyLWh1bnRlcjI=":       "Basic dTp[redacted]", // printf u:hunter2-hunter2 | base64
+		"dXM6aHVudGVyMi1odW50ZXIy":             "dXM6[redacted]",      // us:…
+		"dXNlcjpodW50ZXIyLWh1bnRlcjI=":         "dXNlcjp[redacted]",   // user:…
+		"dTpodW50ZXIyLWh1bnRlcjI":              "dTp[redacted]",
+		"dXNlOmh1bnRlcjItaHVudGVyMg==":         "dXNlOm[redacted]", // use:…
+		"dXNlOmh1bnRlcjItaHVudGVyMg":           "dXNlOm[redacted]",
+		"dXNlOmh1bnRlcjItaHVudGVyMg%3D%3D&x=1": "dXNlOm[redacted]&x=1",
+		"2retnuh-2retnuh":                      "2retnuh-2retnuh",
 	} {
 		if got := s.String(in); got != want {
 			t.Errorf("%q became %q, want %q", in, got, want)

@@ -1,6 +1,7 @@
 package redact
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/hex"
 	"fmt"
@@ -19,6 +20,7 @@ func spellings(v []byte) [][]byte {
 		}
 	}
 	first = append(first, dense(v)...)
+	first = append(first, ends(v)...)
 	all := first
 	for _, p := range first {
 		all = append(all, dense(p)...)
@@ -40,6 +42,23 @@ func dense(v []byte) [][]byte {
 		out = append(out, std)
 		if string(std) != string(url) {
 			out = append(out, url)
+		}
+		clear(padded)
+	}
+	return out
+}
+
+// ends is v in Base64 at the end of longer data or as all of it, where the last
+// character holds no bits of a neighbour: the user and password of Basic, as
+// they are sent. Without these forms a part of the last byte would stay behind.
+func ends(v []byte) (out [][]byte) {
+	for shift := range 3 {
+		padded := append(make([]byte, shift), v...)
+		if rest := len(padded) % 3; rest != 0 {
+			for _, e := range []*base64.Encoding{base64.StdEncoding, base64.URLEncoding} {
+				whole := e.AppendEncode(nil, padded)[(shift*8+5)/6:]
+				out = append(out, whole, bytes.Clone(whole[:len(whole)-3+rest]))
+			}
 		}
 		clear(padded)
 	}
