@@ -1,25 +1,21 @@
 // Drives a real hb-rest with the TypeScript SDK's client, as most MCP hosts do:
 //
-//	node client.mjs HB-REST UPSTREAM TOKEN-FILE BRIDGE-URL
+//	node client.mjs HB-REST UPSTREAM TOKEN-FILE BRIDGE-URL KIND
 //
-// Each step prints a line; the first that does not hold ends the program with 1.
+// KIND is one of those of connect.mjs. Each step prints a line; the first that
+// does not hold ends the program with 1.
 import assert from 'node:assert/strict'
-import { Client } from '@modelcontextprotocol/sdk/client/index.js'
-import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
-import { ToolListChangedNotificationSchema } from '@modelcontextprotocol/sdk/types.js'
+import * as sdk from './e2e-connect.mjs'
 
-const [program, upstream, tokenFile, bridge] = process.argv.slice(2)
+const [program, upstream, tokenFile, bridge, kind] = process.argv.slice(2)
 const meta = ['wrap_create', 'wrap_delete', 'wrap_derive', 'wrap_get', 'wrap_list', 'wrap_reload', 'wrap_run', 'wrap_secret_list', 'wrap_test', 'wrap_update']
 
 const step = (words) => console.log('ok - ' + words)
 
 // A connection of one MCP client, with the notices of a changed list counted.
 async function connect() {
-  const client = new Client({ name: 'e2e', version: '1' }, { capabilities: {} })
   const notices = { count: 0, wake: () => {} }
-  client.setNotificationHandler(ToolListChangedNotificationSchema, () => { notices.count++; notices.wake() })
-  // Only these two and what the SDK passes on by itself: HOME, PATH and few more.
-  await client.connect(new StdioClientTransport({ command: program, env: { HB_WRAP_TOKEN_FILE: tokenFile, HB_WRAP_URL: bridge, HOME: process.env.HOME } }))
+  const client = await sdk.connect(kind, { program, tokenFile, bridge, changed: () => { notices.count++; notices.wake() } })
   return { client, notices }
 }
 
@@ -82,6 +78,10 @@ const table = '## Product search\n\n| ID | Name |\n| --- | --- |\n| 900719925474
 assert.equal(await text(two, 'wrap_shop_search', { words: 'red phone' }), table)
 await call(two, 'wrap_shop_search', {}, true)
 step('the generated tool is called')
+
+const missing = await call(one, 'wrap_run', { id: 'nosuch' }, true)
+assert.match(missing.content[0].text, /^WRAPPER_NOT_FOUND: no wrapper has the id "nosuch"/)
+step('an error is a result with isError, and says what to do')
 
 assert.match(await text(one, 'wrap_test', { id: 'shop.search', args: { words: 'x' } }), /^Dry run of shop\.search: nothing was sent\./)
 step('wrap_test: a dry run')
