@@ -86,4 +86,6 @@ func Documents(url string) []Document {
 }
 
 // BadIDs are ids that are refused whatever the document is.
-func BadIDs() []string { return []string{"größe", "日本", "a b", "", ".", strings.Repeat("n", 101)} }
+func BadIDs() []string {
+	return []string{"größe", "日本", "a b", "", ".", strings.Repeat("n", 101)}
+}
