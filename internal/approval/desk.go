@@ -114,6 +114,7 @@ func (d *Desk) moveTo(at **question, q *question) {
 		q.Waiting++
 	}
 	*at = q
+	d.tell()
 }
 
 func (d *Desk) required(q *question, waited time.Duration) error {

@@ -21,7 +21,7 @@ import (
 const approvalSetting = "approval"
 
 // newDesk makes the desk that holds the questions for the person.
-func (d *Daemon) newDesk() *approval.Desk {
+func (d *Daemon) newDesk(wait time.Duration) *approval.Desk {
 	return approval.New(approval.Options{
 		Policy:  d.policyFor,
 		Trusted: func(_ string, doc [32]byte) bool { return d.store.Trusts(doc) },
@@ -31,6 +31,7 @@ func (d *Daemon) newDesk() *approval.Desk {
 		Record: d.recordApproval,
 		NewID:  newQuestion,
 		Now:    d.now,
+		Wait:   wait,
 	})
 }
 

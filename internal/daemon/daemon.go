@@ -52,7 +52,9 @@ type Options struct {
 	// time for one that expects it every Watchdog. nil: there is none.
 	Notify   func(state string)
 	Watchdog time.Duration
-	Outbound outbound.Options // seams for tests; Self, UserAgent and Now are filled in here
+	// ApprovalWait is how long a write waits for a person; 0: approval.DefaultWait.
+	ApprovalWait time.Duration
+	Outbound     outbound.Options // seams for tests; Self, UserAgent and Now are filled in here
 }
 
 // A Passphrase is a question for one.
@@ -77,6 +79,9 @@ type Daemon struct {
 	auditFile *store.AuditFile
 	vault     *secrets.Vault
 	desk      *approval.Desk
+
+	approvalWait time.Duration
+
 	keySource secrets.KeySource // nil: the system's keyring
 	probe     func(context.Context) error
 	// askPassphrase is Options.Passphrase; passphrase is what it said, if it did.
@@ -109,7 +114,7 @@ func Start(ctx context.Context, o Options) (*Daemon, error) {
 		o.Now = time.Now
 	}
 	d := &Daemon{
-		given: o.Config, env: o.Env, goos: runtime.GOOS, version: o.Version, log: o.Log, now: o.Now, outbound: o.Outbound, keySource: o.Key, askPassphrase: o.Passphrase,
+		given: o.Config, env: o.Env, goos: runtime.GOOS, version: o.Version, log: o.Log, now: o.Now, outbound: o.Outbound, keySource: o.Key, askPassphrase: o.Passphrase, approvalWait: o.ApprovalWait,
 		tokens: &token.Holder{}, served: make(chan error, 1), quit: make(chan struct{}), endFace: func() {},
 	}
 	d.ending, d.end = context.WithCancel(context.WithoutCancel(ctx))
@@ -139,7 +144,7 @@ func (d *Daemon) start(ctx context.Context) (err error) {
 	if err := d.listen(ctx); err != nil {
 		return err
 	}
-	d.desk = d.newDesk()
+	d.desk = d.newDesk(d.approvalWait)
 	if err := d.refresh(); err != nil {
 		return err
 	}
