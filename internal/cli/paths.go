@@ -4,10 +4,10 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
+	"github.com/hyperbolic-gateway/hb-rest/internal/clientconfig"
 	"github.com/hyperbolic-gateway/hb-rest/internal/config"
 )
 
@@ -34,8 +34,9 @@ func (a *app) pathsCommand() *cobra.Command {
 		Use:   "paths",
 		Short: "Print where everything is kept",
 		Long: `Prints the paths that these settings give, whether the daemon runs or not, and
-the files in which MCP clients of this user keep their settings. HB_WRAP_HOME
-moves all of the daemon's.`,
+the files of the MCP clients that seem to be on this account. HB_WRAP_HOME moves
+all of the daemon's. Where other clients would have theirs: hbrestd client list
+--all.`,
 		Example: "  hbrestd paths\n  hbrestd paths --json",
 		Args:    takes(0, 0, ""),
 		RunE:    func(*cobra.Command, []string) error { return o.run() },
@@ -49,7 +50,11 @@ func (o *pathsOptions) run() error {
 	if err != nil {
 		return err
 	}
-	l := placeList{Places: daemonPlaces(d), Clients: clientPlaces(o.app.env, o.app.goos)}
+	env, _, err := (&clientOptions{app: o.app, scope: string(clientconfig.User)}).env()
+	if err != nil {
+		return err
+	}
+	l := placeList{Places: daemonPlaces(d), Clients: clientPlaces(env)}
 	if s, _, err := config.LoadShim(o.app.env, o.app.goos); err == nil && s.LogPath != "" {
 		l.Places = append(l.Places, place{Name: "log of hb-rest", Path: s.LogPath})
 	}
@@ -82,38 +87,12 @@ func daemonPlaces(d config.Daemon) []place {
 	}
 }
 
-// clientPlaces are the user-wide settings of MCP clients, as their makers
-// document them. A client that is told to keep them elsewhere is not followed.
-func clientPlaces(env config.Env, goos string) []place {
-	home := func(name string, elements ...string) string {
-		base, ok := env(name)
-		if !ok || base == "" {
-			return ""
-		}
-		return filepath.Join(append([]string{base}, elements...)...)
-	}
-	user, settings := "HOME", func(elements ...string) string { return home("HOME", append([]string{".config"}, elements...)...) }
-	switch goos {
-	case "darwin":
-		settings = func(elements ...string) string {
-			return home("HOME", append([]string{"Library", "Application Support"}, elements...)...)
-		}
-	case "windows":
-		user, settings = "USERPROFILE", func(elements ...string) string { return home("APPDATA", elements...) }
-	}
+// clientPlaces are the user-wide files of the MCP clients that seem to be in use.
+func clientPlaces(env clientconfig.Env) []place {
 	list := []place{}
-	for _, p := range []place{
-		{Name: "Claude Code", Path: home(user, ".claude.json")},
-		{Name: "Claude Desktop", Path: settings("Claude", "claude_desktop_config.json")},
-		{Name: "Codex", Path: home(user, ".codex", "config.toml")},
-		{Name: "Copilot CLI", Path: home(user, ".copilot", "mcp-config.json")},
-		{Name: "Cursor", Path: home(user, ".cursor", "mcp.json")},
-		{Name: "Gemini CLI", Path: home(user, ".gemini", "settings.json")},
-		{Name: "VS Code", Path: settings("Code", "User", "mcp.json")},
-		{Name: "Windsurf", Path: home(user, ".codeium", "windsurf", "mcp_config.json")},
-	} {
-		if p.Path != "" {
-			list = append(list, p)
+	for _, c := range clientconfig.Known() {
+		if c.Detected(env, clientconfig.User) {
+			list = append(list, place{Name: c.Title, Path: c.Path(env, clientconfig.User)})
 		}
 	}
 	return list

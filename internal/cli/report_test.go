@@ -10,6 +10,9 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/hyperbolic-gateway/hb-rest/internal/clientconfig"
 	"github.com/hyperbolic-gateway/hb-rest/internal/fault"
 )
 
@@ -233,7 +236,9 @@ func TestVersion(t *testing.T) {
 func TestPaths(t *testing.T) {
 	w := newWorld(t, nil)
 	w.file("user/.claude.json", "{}")
+	w.file("user/.config/zed/settings.json", "{}") // that .config is there says nothing of others
 	w.file("wrap/token", "x")
+	w.env["CODEX_HOME"] = filepath.Join(w.home, "wrap") // a folder that is there, without the file
 	w.env["KUANG_WRAP_ADDR"] = "127.0.0.1:5"
 	check(t, "for a program", w.hb("paths"), said{
 		0, "home\tHOME\tyes\n" +
@@ -243,16 +248,12 @@ func TestPaths(t *testing.T) {
 			"control socket\tHOME/control.sock\tno\n" +
 			"log of hb-rest\tHOME/hb-rest.log\tno\n" +
 			"Claude Code\tHOME/user/.claude.json\tyes\n" +
-			"Claude Desktop\tHOME/user/.config/Claude/claude_desktop_config.json\tno\n" +
-			"Codex\tHOME/user/.codex/config.toml\tno\n" +
-			"Copilot CLI\tHOME/user/.copilot/mcp-config.json\tno\n" +
-			"Cursor\tHOME/user/.cursor/mcp.json\tno\n" +
-			"Gemini CLI\tHOME/user/.gemini/settings.json\tno\n" +
-			"VS Code\tHOME/user/.config/Code/User/mcp.json\tno\n" +
-			"Windsurf\tHOME/user/.codeium/windsurf/mcp_config.json\tno\n",
+			"Codex\tHOME/wrap/config.toml\tno\n" +
+			"Zed\tHOME/user/.config/zed/settings.json\tyes\n",
 		"hbrestd: warning: KUANG_WRAP_ADDR is the old name of HB_WRAP_ADDR; it still works, but please rename it\n",
 	})
 	delete(w.env, "KUANG_WRAP_ADDR")
+	delete(w.env, "CODEX_HOME")
 	delete(w.env, "HOME")
 	w.width = 30 // a path is never cut
 	check(t, "on a terminal", w.hb("paths"), said{0, "" +
@@ -300,18 +301,18 @@ func TestPaths(t *testing.T) {
   "clients": []
 }
 `, ""})
-	for goos, want := range map[string]string{"darwin": "/u/Library/Application Support/Code/User/mcp.json", "windows": filepath.Join("/a", "Code", "User", "mcp.json")} {
-		found := ""
-		for _, p := range clientPlaces(func(name string) (string, bool) {
-			v, ok := map[string]string{"HOME": "/u", "APPDATA": "/a", "USERPROFILE": "/p"}[name]
-			return v, ok
-		}, goos) {
-			if p.Name == "VS Code" {
-				found = p.Path
-			}
-		}
-		if found != want {
-			t.Errorf("VS Code on %s: %s, want %s", goos, found, want)
+	for goos, want := range map[string]string{"darwin": "/u/Library/Application Support/Code/User/mcp.json", "windows": `C:\a\Code\User\mcp.json`} {
+		found := clientPlaces(clientconfig.Env{
+			OS: goos,
+			Getenv: func(name string) (string, bool) {
+				v, ok := map[string]string{"HOME": "/u", "APPDATA": `C:\a`, "USERPROFILE": `C:\p`}[name]
+				return v, ok
+			},
+			Exists: func(p string) bool { return p == want },
+			Glob:   func(string) []string { return nil },
+		})
+		if diff := cmp.Diff([]place{{Name: "VS Code", Path: want}}, found); diff != "" {
+			t.Errorf("%s: %s", goos, diff)
 		}
 	}
 }
