@@ -70,15 +70,16 @@ func auditRows(t *testing.T, home string, after uint64) []api.AuditRow {
 	return slices.DeleteFunc(page.Rows, func(r api.AuditRow) bool { return r.Seq <= after })
 }
 
-// startShim starts a hb-rest for a daemon.
-func startShim(t *testing.T, p *process, home string) *stdio.Client {
+// startShim starts a hb-rest for a daemon, without generated tools unless env,
+// which wins, says so.
+func startShim(t *testing.T, p *process, home string, env ...string) *stdio.Client {
 	t.Helper()
 	dir, err := build()
 	if err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(filepath.Join(dir, "hb-rest"))
-	cmd.Env = []string{"HOME=" + home, "HB_WRAP_TOKEN_FILE=" + filepath.Join(home, "wrap", "token"), "HB_WRAP_URL=" + p.url, "HB_WRAP_MAX_TOOLS=0"}
+	cmd.Env = append([]string{"HOME=" + home, "HB_WRAP_TOKEN_FILE=" + filepath.Join(home, "wrap", "token"), "HB_WRAP_URL=" + p.url, "HB_WRAP_MAX_TOOLS=0"}, env...)
 	c, err := stdio.Start(cmd, "2025-11-25")
 	if err != nil {
 		t.Fatal(err)
