@@ -127,11 +127,8 @@ func flood(head, more string, pause time.Duration) func(*rude, *net.TCPConn) {
 	}
 }
 
-// silentHandshake says nothing while a caller may wait, and leaves after that.
-func silentHandshake(_ *rude, c *net.TCPConn) {
-	_ = c.SetReadDeadline(time.Now().Add(2 * limit))
-	_, _ = io.Copy(io.Discard, c)
-}
+// silentHandshake says nothing, and never leaves by itself.
+func silentHandshake(_ *rude, c *net.TCPConn) { _, _ = io.Copy(io.Discard, c) }
 
 // reset ends a connection with RST.
 func reset(c *net.TCPConn) {

@@ -16,15 +16,24 @@ import (
 const (
 	maxAddrs      = 16                     // addresses of one name that are tried; all are checked
 	fallbackDelay = 250 * time.Millisecond // before the next address is tried beside a slow one (RFC 8305)
+
+	// A host that does not take a connection, or does not finish its handshake,
+	// within this time does not do it later either; net/http's own client waits
+	// as long.
+	connectTime   = 10 * time.Second
+	handshakeTime = 10 * time.Second
 )
 
 // dial is the transport's only way to a connection: resolve once, check every
 // answer, connect to the checked address itself.
 func (c *Client) dial(ctx context.Context, _, hostport string) (net.Conn, error) {
 	// The transport detaches the context of a dial from its request, so that
-	// another request may use the connection: it needs a bound of its own.
+	// another request may use the connection. A request that failed takes its
+	// dial along all the same: the place is more likely dead than wanted.
 	ctx, cancel := context.WithTimeout(ctx, c.policy.MaxTimeout)
 	defer cancel()
+	w := wireOf(ctx)
+	defer context.AfterFunc(w.failed, cancel)()
 	host, portText, err := net.SplitHostPort(hostport)
 	if err != nil {
 		return nil, badURL("the URL has no usable host and port").With(fault.Cause(err))
@@ -45,7 +54,11 @@ func (c *Client) dial(ctx context.Context, _, hostport string) (net.Conn, error)
 		}
 		targets = append(targets, ap)
 	}
-	return c.race(ctx, host, targets[:min(len(targets), maxAddrs)])
+	conn, err := c.race(ctx, host, targets[:min(len(targets), maxAddrs)])
+	if err == nil && w.tls {
+		w.guard(conn)
+	}
+	return conn, err
 }
 
 // resolve returns the addresses of a canonical host, IPv4 in plain form, each once.
@@ -110,7 +123,7 @@ func (c *Client) checkDial(host string, ap netip.AddrPort) error {
 // race connects to the addresses in turn, the next one starting when one fails
 // or is slow, and keeps the first connection.
 func (c *Client) race(ctx context.Context, host string, targets []netip.AddrPort) (net.Conn, error) {
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := context.WithTimeout(ctx, connectTime)
 	type result struct {
 		conn net.Conn
 		err  error

@@ -16,12 +16,38 @@ import (
 	"github.com/hyperbolic-gateway/hb-rest/internal/fault"
 )
 
-// wire remembers how far an exchange got; the transport calls its hooks from
-// its own goroutines.
+// A wire remembers how far an exchange got; the transport calls its hooks, and
+// dials, from its own goroutines.
 type wire struct {
-	mu     sync.Mutex // guards the rest
-	sent   bool
-	tlsErr error
+	tls    bool
+	failed context.Context // ends when the exchange has failed
+	fail   context.CancelFunc
+
+	mu      sync.Mutex // guards the rest
+	sent    bool
+	tlsErr  error
+	guarded []func() bool // take the guards away again
+}
+
+type wireKey struct{}
+
+// wire makes the wire of an exchange, which the context brings to the dial.
+func (h *hop) wire(ctx context.Context) (*wire, context.Context) {
+	w := &wire{tls: h.target.scheme == "https"}
+	w.failed, w.fail = context.WithCancel(context.WithoutCancel(ctx))
+	return w, httptrace.WithClientTrace(context.WithValue(ctx, wireKey{}, w), w.trace())
+}
+
+// wireOf is the wire of the exchange that a dial was begun for.
+func wireOf(ctx context.Context) *wire { return ctx.Value(wireKey{}).(*wire) }
+
+// guard closes a connection should the exchange fail while the handshake on it
+// goes on. After the handshake others may use it.
+func (w *wire) guard(c net.Conn) {
+	stop := context.AfterFunc(w.failed, func() { _ = c.Close() })
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.guarded = append(w.guarded, stop)
 }
 
 func (w *wire) trace() *httptrace.ClientTrace {
@@ -30,8 +56,12 @@ func (w *wire) trace() *httptrace.ClientTrace {
 		WroteHeaders: func() { w.mu.Lock(); w.sent = true; w.mu.Unlock() },
 		TLSHandshakeDone: func(_ tls.ConnectionState, err error) {
 			w.mu.Lock()
+			defer w.mu.Unlock()
 			w.tlsErr = err
-			w.mu.Unlock()
+			for _, stop := range w.guarded {
+				stop()
+			}
+			w.guarded = nil
 		},
 	}
 }
@@ -42,9 +72,14 @@ func (w *wire) state() (sent bool, tlsErr error) {
 	return w.sent, w.tlsErr
 }
 
-// A timeoutError is the end of a request's own time. Send turns it into
-// UPSTREAM_TIMEOUT, or into the caller's context error if that ended first.
-type timeoutError struct{ sent bool }
+// A timeoutError is the end of a request's own time, or of a part's of it. Send
+// turns it into UPSTREAM_TIMEOUT, or into the caller's context error if that
+// ended first.
+type timeoutError struct {
+	sent bool
+	what string        // which part, completing "HOST …"; "": the whole
+	most time.Duration // its limit
+}
 
 func (e *timeoutError) Error() string { return "request timed out" }
 func (e *timeoutError) Unwrap() error { return context.DeadlineExceeded }
@@ -66,13 +101,17 @@ func ended(caller context.Context, h *hop, err error) error {
 		return err
 	}
 	var t *timeoutError
-	sent := errors.As(err, &t) && t.sent || h.n > 0
-	what := "did not answer completely within"
-	if !sent {
+	timed := errors.As(err, &t)
+	sent := timed && t.sent || h.n > 0
+	what, limit, most := "did not answer completely within", h.limit, h.most
+	switch {
+	case timed && t.what != "":
+		what, limit, most = t.what, t.most, t.most
+	case !sent:
 		what = "could not be reached within"
 	}
-	return fault.New("UPSTREAM_TIMEOUT", "%s %s %s", h.target.host, what, h.limit).
-		With(fault.Retryable(!sent || h.safe), fault.Hint("%s", timeoutHint(h.limit, h.most, !h.safe, sent)), fault.Cause(err))
+	return fault.New("UPSTREAM_TIMEOUT", "%s %s %s", h.target.host, what, limit).
+		With(fault.Retryable(!sent || h.safe), fault.Hint("%s", timeoutHint(limit, most, !h.safe, sent)), fault.Cause(err))
 }
 
 // afterHops takes back "retryable" when a hop before this one has carried out a
@@ -105,11 +144,15 @@ func nameSendFault(ctx context.Context, h *hop, sent bool, tlsErr, err error) er
 		}
 		return f
 	}
-	if ctx.Err() != nil || errors.Is(err, context.DeadlineExceeded) {
+	if ctx.Err() != nil {
 		return endOfContext(ctx, sent)
 	}
 	host, cause := h.target.host, fault.Cause(err)
 	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return &timeoutError{sent, "could not be reached within", connectTime}
+	case tlsErr != nil && isTimeout(err):
+		return &timeoutError{sent, "did not finish the TLS handshake within", handshakeTime}
 	case recordError(err) == "HTTP/":
 		return fault.New("UPSTREAM_PROTOCOL", "%s answers in plain http on port %s, where https was asked for", host, h.target.port).With(cause)
 	case recordError(err) != "":
@@ -155,6 +198,13 @@ func (c *Client) readFault(ctx context.Context, h *hop, status int, err error) e
 	}
 	return fault.New("RESPONSE_INCOMPLETE", "the answer stopped before its end").
 		With(append(with, fault.Retryable(h.safe), brokenHint(!h.safe))...)
+}
+
+// isTimeout reports a time limit of the transport's own, whose errors have no
+// type to ask for.
+func isTimeout(err error) bool {
+	var t net.Error
+	return errors.As(err, &t) && t.Timeout()
 }
 
 // isCut reports a connection that ended, in whatever way, before the answer.

@@ -72,10 +72,10 @@ func timeoutHint(limit, most time.Duration, write, sent bool) string {
 	switch {
 	case write && sent:
 		return "The write may have been applied: check before you repeat it." + more
-	case more == "":
-		return "Repeat the call later, or ask the API for less."
 	case sent:
 		return "Repeat the call later, or ask the API for less." + more
+	case more == "":
+		return "Repeat the call later: nothing was sent."
 	}
 	return "Repeat the call: nothing was sent." + more
 }

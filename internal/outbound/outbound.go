@@ -210,6 +210,7 @@ func New(p Policy, o Options) *Client {
 	c.transport = &http.Transport{
 		Proxy:                  nil, // never: a proxy would move the address check to itself
 		DialContext:            c.dial,
+		TLSHandshakeTimeout:    handshakeTime,
 		TLSClientConfig:        conf,
 		ForceAttemptHTTP2:      true,
 		DisableCompression:     true, // decoded here, counted and bounded

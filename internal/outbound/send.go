@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"net/http/httptrace"
 	"slices"
 	"strings"
 	"time"
@@ -213,11 +212,11 @@ func refused(r *Request, at time.Time) Exchange {
 // roundTrip sends one hop and reads its answer. With an error the response, if
 // any, holds the status and what was read.
 func (c *Client) roundTrip(ctx context.Context, h *hop) (*Response, error) {
-	var w wire
-	hr := c.request(httptrace.WithClientTrace(ctx, w.trace()), h)
-	got, err := c.way(h).RoundTrip(hr)
+	w, wctx := h.wire(ctx)
+	got, err := c.way(h).RoundTrip(c.request(wctx, h))
 	if err != nil {
-		return nil, sendFault(ctx, h, &w, err)
+		w.fail()
+		return nil, sendFault(ctx, h, w, err)
 	}
 	defer got.Body.Close() //nolint:errcheck // nothing left to learn from it
 	shown := *h.target.url
