@@ -15,15 +15,13 @@ package importer
 // imports everything.
 type Options struct {
 	// Only lists patterns; an operation is imported when one of them matches its
-	// id, its operationId, or its "METHOD /path" (see Match). Empty: all.
+	// id, its operationId, its path or its "METHOD /path" (see Match). Empty: all.
 	Only []string
 	// Tags lists tags, case aside; an operation needs one of them. Empty: all.
 	Tags []string
 	// Methods lists HTTP methods, case aside. Empty: all.
 	Methods []string
-	// Prefix begins every id ("github" makes "github.repos.list"). Empty: the
-	// importer takes none, or one made from the title where ids would mean
-	// nothing without it.
+	// Prefix begins every id ("github" makes "github.repos.list"); empty: none.
 	Prefix string
 	// BaseURL replaces the server that the source names, path included. It is an
 	// absolute http or https URL.
