@@ -135,7 +135,7 @@ func (p *asker) yes(ctx context.Context, question, why string) error {
 			}
 			err = fmt.Errorf("pinentry could not ask: %w", pinErr) // the terminal's error says no more
 		}
-		return failed(exitCredential, "Run it in a terminal, or say yes beforehand with --yes.", "%s; somebody must say yes to that, and %v", why, err)
+		return failed(exitCredential, "Run it in a terminal, or say yes beforehand with --yes.", "%s; somebody must say yes to that, and nobody can be asked: %v", why, err)
 	}
 	defer t.Close()
 	answer, err := t.line(ctx, question+" [y/N] ", false)

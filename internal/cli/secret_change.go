@@ -56,7 +56,7 @@ func (o *secretOptions) bind(ctx context.Context, wish, word string, q *control.
 	if err != nil {
 		return err
 	}
-	r, err := o.send(ctx, person, func(confirm []string) (*control.SecretResult, error) {
+	r, err := o.send(ctx, person, nil, func(confirm []string) (*control.SecretResult, error) {
 		q.Confirm = confirm
 		return d.BindSecret(ctx, q)
 	}, nil)
@@ -114,7 +114,11 @@ func (o *secretOptions) rotate(ctx context.Context) error {
 	for i := range places {
 		places[i].keep = len(places) > 1 // of several, not each has to be new
 	}
-	q.Values, err = o.values(ctx, person, q, places)
+	shown, err := o.check(ctx, d, person, q, places)
+	if err != nil {
+		return err
+	}
+	q.Values, err = o.values(ctx, person, shown, places)
 	defer wipe(q.Values)
 	if err != nil {
 		return err
@@ -122,10 +126,7 @@ func (o *secretOptions) rotate(ctx context.Context) error {
 	if keptOf(q.Values) == len(places) {
 		return errDeclined
 	}
-	r, err := o.send(ctx, person, func(confirm []string) (*control.SecretResult, error) {
-		q.Confirm = confirm
-		return d.PutSecret(ctx, q)
-	}, q)
+	r, err := o.save(ctx, d, person, q)
 	if err != nil {
 		return o.inFlags(err, q, places)
 	}

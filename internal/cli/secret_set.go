@@ -91,7 +91,11 @@ func (o *secretOptions) set(ctx context.Context) error {
 		return err
 	}
 	places := placesOf(q, old)
-	q.Values, err = o.values(ctx, person, q, places)
+	shown, err := o.check(ctx, d, person, q, places)
+	if err != nil {
+		return err
+	}
+	q.Values, err = o.values(ctx, person, shown, places)
 	defer wipe(q.Values)
 	if err != nil {
 		return err
@@ -100,10 +104,7 @@ func (o *secretOptions) set(ctx context.Context) error {
 	if kept == len(places) && !o.anyChange() {
 		return errDeclined
 	}
-	r, err := o.send(ctx, person, func(confirm []string) (*control.SecretResult, error) {
-		q.Confirm = confirm
-		return d.PutSecret(ctx, q)
-	}, q)
+	r, err := o.save(ctx, d, person, q)
 	if err != nil {
 		return o.inFlags(err, q, places)
 	}
@@ -114,6 +115,31 @@ func (o *secretOptions) set(ctx context.Context) error {
 		o.app.say(`a wrapper uses it with "auth": %q in its request`, o.name)
 	}
 	return o.done(r, "saved")
+}
+
+// check has everything but the values looked at, and the person asked what they
+// must be asked, before a value is entered. It returns the credential as it
+// would be saved: two names that look alike differ there.
+func (o *secretOptions) check(ctx context.Context, d control.Backend, person *asker, q *control.SecretPut, places []valuePlace) (*control.SecretInfo, error) {
+	r, err := o.send(ctx, person, q.Confirm, func(confirm []string) (*control.SecretResult, error) {
+		q.Confirm = confirm
+		return d.CheckSecret(ctx, q)
+	}, q)
+	if err != nil {
+		return nil, o.inFlags(err, q, places)
+	}
+	if r.Secret == nil {
+		return nil, failed(exitFailed, "The commands and the daemon are of different versions: restart the daemon.", "the daemon does not say what it would save")
+	}
+	return r.Secret, nil
+}
+
+// save sends what was checked with its values.
+func (o *secretOptions) save(ctx context.Context, d control.Backend, person *asker, q *control.SecretPut) (*control.SecretResult, error) {
+	return o.send(ctx, person, q.Confirm, func(confirm []string) (*control.SecretResult, error) {
+		q.Confirm = confirm
+		return d.PutSecret(ctx, q)
+	}, q)
 }
 
 // wish says what the command is going to do, for whoever must allow it.
@@ -265,8 +291,8 @@ func (o *secretOptions) putOAuth(q *control.SecretPut, old *control.SecretInfo) 
 // digit in so long a word.
 var long = regexp.MustCompile(`[A-Za-z0-9_+/.-]{12,}`)
 
-// parseHeader reads NAME[:PREFIX]. It repeats nothing of the prefix, where
-// people used to curl put the value.
+// parseHeader reads NAME[:PREFIX]. It repeats nothing of what follows the name,
+// where people used to other programs put the value.
 func parseHeader(text string) (control.SecretHeader, error) {
 	name, prefix, _ := strings.Cut(text, ":")
 	prefix = strings.TrimLeft(prefix, " ")
@@ -277,6 +303,11 @@ func parseHeader(text string) (control.SecretHeader, error) {
 	}
 	if name == "" {
 		return control.SecretHeader{}, usage("--header is NAME or NAME:PREFIX; the name is missing")
+	}
+	for i := range len(name) {
+		if c := name[i]; !isWordByte(c) && strings.IndexByte("!#$%&'*+-.^_`|~", c) < 0 { // RFC 9110; the rest may be a value
+			return control.SecretHeader{}, usage("--header %s: only a colon and a prefix may follow a header's name, as in Authorization:Bearer; the value is asked for", name[:i])
+		}
 	}
 	if n := len(prefix); n > 0 && isWordByte(prefix[n-1]) {
 		prefix += " "
@@ -300,8 +331,8 @@ func (o *secretOptions) done(r *control.SecretResult, word string) error {
 }
 
 // send makes a change, and asks the person what the daemon wants them asked.
-func (o *secretOptions) send(ctx context.Context, person *asker, do func(confirm []string) (*control.SecretResult, error), q *control.SecretPut) (*control.SecretResult, error) {
-	var confirmed []string
+// confirmed is what they have said yes to already.
+func (o *secretOptions) send(ctx context.Context, person *asker, confirmed []string, do func(confirm []string) (*control.SecretResult, error), q *control.SecretPut) (*control.SecretResult, error) {
 	for range 3 { // more questions than there are
 		r, err := do(confirmed)
 		if err != nil || r.Confirm == "" {
@@ -321,7 +352,11 @@ func (o *secretOptions) send(ctx context.Context, person *asker, do func(confirm
 func question(r *control.SecretResult, q *control.SecretPut) string {
 	text := sentence(confirmation(r))
 	if q != nil && q.OAuth != nil {
-		text += fmt.Sprintf("\n  token URL  %s\n  hosts      %s", clean(q.OAuth.TokenURL), clean(strings.Join(q.AllowedHosts, ", ")))
+		hosts := q.AllowedHosts
+		if r.Secret != nil {
+			hosts = r.Secret.AllowedHosts
+		}
+		text += fmt.Sprintf("\n  token URL  %s\n  hosts      %s", clean(q.OAuth.TokenURL), clean(strings.Join(hosts, ", ")))
 	}
 	return text + "\nSend the client secret there?"
 }

@@ -203,8 +203,8 @@ func TestHiddenEntryKeeps(t *testing.T) {
 	}
 }
 
-// A client secret's way is shown where it is asked for; another site wants a
-// yes, read from the same terminal although stdin has something else.
+// Another site wants a yes before the client secret is typed, read from the same
+// terminal although stdin has something else. Hosts are shown as they are compared.
 func TestTokenHostOnATerminal(t *testing.T) {
 	const ask = "the token URL login.other.net is on another site than api.example.com"
 	for _, tc := range []struct {
@@ -212,23 +212,25 @@ func TestTokenHostOnATerminal(t *testing.T) {
 		want   said
 		calls  int
 	}{
-		{"y\r", said{0, "saved new: oauth2, Authorization, for api.example.com\n", createdNew}, 2},
-		{"yes\r", said{0, "saved new: oauth2, Authorization, for api.example.com\n", createdNew}, 2},
-		{"\r", said{1, "", "hbrestd: error: nothing was changed\n"}, 1},
-		{"no\r", said{1, "", "hbrestd: error: nothing was changed\n"}, 1},
+		{"y\r", said{0, "saved new: oauth2, Authorization, for api.example.com\n", createdNew}, 1},
+		{"yes\r", said{0, "saved new: oauth2, Authorization, for api.example.com\n", createdNew}, 1},
+		{"\r", said{1, "", "hbrestd: error: nothing was changed\n"}, 0},
+		{"no\r", said{1, "", "hbrestd: error: nothing was changed\n"}, 0},
 	} {
 		f := &fake{ask: ask}
 		w := newWorld(t, f)
 		w.stdin = "y\n"
-		ty := newTypist(t, step{"(not shown): ", "client-s3cret\r"}, step{"[y/N] ", tc.answer})
+		ty := newTypist(t, step{"[y/N] ", tc.answer}, step{"(not shown): ", "client-s3cret\r"})
 		w.tty = ty.program.Name()
-		args := "secret set new --host api.example.com --oauth2 --token-url https://login.other.net/t --client-id c --auth-style body"
+		args := "secret set new --host API.example.com --oauth2 --token-url https://login.other.net/t --client-id c --auth-style body"
 		check(t, tc.answer, w.hb(strings.Fields(args)...), tc.want)
-		if got := f.asked(); len(got) != tc.calls || tc.calls == 2 && !strings.Contains(got[1], `"confirm":["token-host"]`) {
+		if got := f.asked(); len(got) != tc.calls || tc.calls == 1 && !strings.Contains(got[0], `"confirm":["token-host"]`) {
 			t.Errorf("%q: asked %q", tc.answer, got)
 		}
-		want := "The credential new will be sent to api.example.com.\nIts client secret will be sent to https://login.other.net/t.\nClient secret (not shown): \n" +
-			sentence(ask) + "\n  token URL  https://login.other.net/t\n  hosts      api.example.com\nSend the client secret there? [y/N] " + strings.Replace(tc.answer, "\r", "\n", 1)
+		want := sentence(ask) + "\n  token URL  https://login.other.net/t\n  hosts      api.example.com\nSend the client secret there? [y/N] " + strings.Replace(tc.answer, "\r", "\n", 1)
+		if tc.calls > 0 {
+			want += "The credential new will be sent to api.example.com.\nIts client secret will be sent to https://login.other.net/t.\nClient secret (not shown): \n"
+		}
 		if got := ty.transcript(); got != want {
 			t.Errorf("%q: the terminal shows %q", tc.answer, got)
 		}
@@ -336,14 +338,14 @@ func TestRealPinentry(t *testing.T) {
 			if err := os.Symlink(program, filepath.Join(dir, "pinentry")); err != nil {
 				t.Fatal(err)
 			}
-			// Three dialogs: an agent's command is allowed, the value is typed, the
-			// token's site is confirmed. The last two words of each are on the screen
+			// Three dialogs: an agent's command is allowed, the token's site is
+			// confirmed, the value is typed. The last two words of each are on the screen
 			// when the program reads.
 			var steps []step
 			if name == "pinentry-tty" {
-				steps = []step{{"[ar]? ", "a"}, {"ecret:", "p4ssword-value\r"}, {"[yn]? ", "y"}}
+				steps = []step{{"[ar]? ", "a"}, {"[yn]? ", "y"}, {"ecret:", "p4ssword-value\r"}}
 			} else {
-				steps = []step{{"<Refuse>", "\r"}, {"<Cancel>", "p4ssword-value\r"}, {"<No>", "\r"}}
+				steps = []step{{"<Refuse>", "\r"}, {"<No>", "\r"}, {"<Cancel>", "p4ssword-value\r"}}
 			}
 			ty := newTypist(t, steps...)
 			w.env["PATH"], w.env["GPG_TTY"], w.env["TERM"], w.env["CLAUDECODE"] = dir, ty.program.Name(), "xterm", "1"
@@ -354,7 +356,7 @@ func TestRealPinentry(t *testing.T) {
 			got := w.hb(strings.Fields(args)...)
 			seen := ty.transcript()
 			check(t, "said", got, said{0, "saved new: oauth2, Authorization, for h\n", createdNew})
-			if calls := f.asked(); len(calls) != 2 || !strings.Contains(calls[1], `"values":["`+b64("p4ssword-value")+`"]`) {
+			if calls := f.asked(); len(calls) != 1 || !strings.Contains(calls[0], `"values":["`+b64("p4ssword-value")+`"]`) {
 				t.Errorf("asked %q", calls)
 			}
 			if strings.Contains(seen, "p4ssword") {

@@ -200,6 +200,9 @@ func TestArgumentsAreNotRepeated(t *testing.T) {
 		{"set", "new", "--host", "h", "--header", "X-Key: " + canary},
 		{"set", "new", "--host", "h", "--header", "Authorization: Bearer " + canary},
 		{"set", "new", "--host", "h", "--header", "X-Key:abcdefghijklmnopqrstuvwxyz" + canary},
+		{"set", "new", "--host", "h", "--header", "X-Key=" + canary},
+		{"set", "new", "--host", "h", "--header", "Authorization Bearer " + canary},
+		{"set", "new", "--host", "h", "--header", "X-Key\t" + canary + ":Bearer"},
 		{"rotate", "orders-key", canary},
 		{"rotate", "orders-key", "--yes=" + canary},
 		{"bind", "orders-key", canary, "--host", "h"},
@@ -528,6 +531,25 @@ func TestRefusalsNameFlags(t *testing.T) {
 		"hbrestd: hint: Remove it with `hbrestd secret rm shop`, or bind it to another host first.\n"})
 }
 
+// What is wrong whatever the value is, is said before one is asked for, read, or
+// waited for.
+func TestRefusedBeforeTheValue(t *testing.T) {
+	f := &fake{secrets: someSecrets()}
+	f.failCheck = fault.New("SECRET_INVALID", "allowedHosts[0]: no host").With(fault.Details([]fault.Detail{{Field: "allowedHosts[0]", Code: "URL_INVALID", Message: "no host"}}))
+	w := newWorld(t, f)
+	w.stdin = "a-good-value\n"
+	want := said{6, "", "hbrestd: error: --host h:1: no host\nhbrestd: hint: Correct what is named, and run the command again.\n"}
+	check(t, "stdin", w.hb("secret", "set", "new", "--stdin", "--host", "h:1"), want)
+	check(t, "terminal", w.hb("secret", "set", "new", "--host", "h:1"), want)
+	f.failCheck = fault.New("SECRET_CHANGED", "credential %q was changed", "shop").With(fault.Field("name"))
+	if got := w.hb("secret", "rotate", "shop"); got.Exit != 1 || !strings.Contains(got.ErrOut, "was changed") {
+		t.Errorf("%+v", got)
+	}
+	if got := f.asked(); len(got) > 0 {
+		t.Errorf("asked %q", got)
+	}
+}
+
 // What was shown when a command began is what it changes.
 func TestChangesWhatWasSeen(t *testing.T) {
 	f := &fake{secrets: someSecrets()}
@@ -557,16 +579,18 @@ func TestTokenHost(t *testing.T) {
 	f := &fake{ask: ask}
 	w := newWorld(t, f)
 	w.stdin = "client-s3cret\n"
-	check(t, "nobody there", w.hb(strings.Fields(args)...), said{4, "", piped +
-		"hbrestd: error: " + ask + "; somebody must say yes to that, and there is no terminal\n" +
-		"hbrestd: hint: Run it in a terminal, or say yes beforehand with --yes.\n"})
-	if got := f.asked(); len(got) != 1 || strings.Contains(got[0], "confirm") {
+	check(t, "nobody there", w.hb(strings.Fields(args)...), said{
+		4, "",
+		"hbrestd: error: " + ask + "; somebody must say yes to that, and nobody can be asked: there is no terminal\n" +
+			"hbrestd: hint: Run it in a terminal, or say yes beforehand with --yes.\n",
+	})
+	if got := f.asked(); len(got) > 0 {
 		t.Errorf("asked %q", got)
 	}
 	got := w.hb(strings.Fields(args + " --yes")...)
 	check(t, "--yes", got, said{0, "saved new: oauth2, Authorization, for api.example.com\n", piped + "hbrestd: a wrapper uses it with \"auth\": \"new\" in its request\n"})
 	put := `put {"name":"new","kind":"oauth2","allowedHosts":["api.example.com"],"oauth":{"tokenUrl":"https://login.other.net/t","clientId":"c","authStyle":"body"},"values":["` + b64("client-s3cret") + `"],"create":true,`
-	if got := f.asked()[1:]; len(got) != 2 || got[0] != put+`"stdin":true}` || got[1] != put+`"confirm":["token-host"],"stdin":true}` {
+	if got := f.asked(); len(got) != 1 || got[0] != put+`"confirm":["token-host"],"stdin":true}` {
 		t.Errorf("asked %q", got)
 	}
 	f.secrets = someSecrets()

@@ -48,14 +48,14 @@ func placesOf(q *control.SecretPut, old *control.SecretInfo) []valuePlace {
 
 // values gets one value for each place; nil is to keep the saved one. They are
 // the caller's to wipe, also beside an error.
-func (o *secretOptions) values(ctx context.Context, person *asker, q *control.SecretPut, places []valuePlace) ([][]byte, error) {
+func (o *secretOptions) values(ctx context.Context, person *asker, s *control.SecretInfo, places []valuePlace) ([][]byte, error) {
 	var values [][]byte
 	var err error
 	if o.stdin {
 		o.app.warn("the value comes through a pipe: whatever wrote it there may keep it, and others may have seen it")
 		values, err = readValues(o.app.stdin, len(places))
 	} else {
-		values, err = o.askValues(ctx, person, q, places)
+		values, err = askValues(ctx, person, s, places)
 	}
 	if err != nil {
 		return values, err
@@ -74,16 +74,16 @@ func (o *secretOptions) values(ctx context.Context, person *asker, q *control.Se
 	return values, nil
 }
 
-func (o *secretOptions) askValues(ctx context.Context, person *asker, q *control.SecretPut, places []valuePlace) ([][]byte, error) {
-	about := fmt.Sprintf("The credential %s will be sent to %s.", clean(q.Name), clean(strings.Join(q.AllowedHosts, ", ")))
-	if q.OAuth != nil {
-		about += fmt.Sprintf("\nIts client secret will be sent to %s.", clean(q.OAuth.TokenURL))
+func askValues(ctx context.Context, person *asker, s *control.SecretInfo, places []valuePlace) ([][]byte, error) {
+	about := fmt.Sprintf("The credential %s will be sent to %s.", clean(s.Name), clean(strings.Join(s.AllowedHosts, ", ")))
+	if s.OAuth != nil {
+		about += fmt.Sprintf("\nIts client secret will be sent to %s.", clean(s.OAuth.TokenURL))
 	}
 	var values [][]byte
 	for i, p := range places {
 		text := about
 		if i > 0 {
-			text = fmt.Sprintf("The credential %s:", clean(q.Name))
+			text = fmt.Sprintf("The credential %s:", clean(s.Name))
 		}
 		switch {
 		case p.keep:

@@ -31,19 +31,19 @@ type fake struct {
 	rules    []control.AllowRule
 	settings []control.Setting
 
-	run     func(*api.RunRequest) (*api.RunResult, error)
-	test    func(*api.TestRequest) (*api.TestResult, error)
-	expose  func(*control.ExposeRequest) (*control.ExposeResult, error)
-	audit   func(limit int) (*api.AuditPage, error)
-	follow  func(ctx context.Context, after uint64) (*api.AuditPage, error)
-	report  control.AuditReport
-	fail    error         // of every call
-	started chan struct{} // Manifest says so here and then waits for its end; nil: it does not
-	version string        // of the daemon
-	warn    []api.Warning // of each change of an apply
-	secrets control.SecretState
-	ask     string // what to confirm before a credential is saved
-	failPut error
+	run                func(*api.RunRequest) (*api.RunResult, error)
+	test               func(*api.TestRequest) (*api.TestResult, error)
+	expose             func(*control.ExposeRequest) (*control.ExposeResult, error)
+	audit              func(limit int) (*api.AuditPage, error)
+	follow             func(ctx context.Context, after uint64) (*api.AuditPage, error)
+	report             control.AuditReport
+	fail               error         // of every call
+	started            chan struct{} // Manifest says so here and then waits for its end; nil: it does not
+	version            string        // of the daemon
+	warn               []api.Warning // of each change of an apply
+	secrets            control.SecretState
+	ask                string // what to confirm before a credential is saved
+	failCheck, failPut error
 
 	questions []control.Approval
 	policies  control.ApprovalPolicies
@@ -137,6 +137,20 @@ func (f *fake) SecretState(context.Context) (*control.SecretState, error) {
 	return &st, f.fail
 }
 
+// CheckSecret is asked before each PutSecret, and noted only when it refuses or asks.
+func (f *fake) CheckSecret(_ context.Context, q *control.SecretPut) (*control.SecretResult, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.failCheck != nil {
+		return nil, f.failCheck
+	}
+	s := saved(q)
+	if f.ask != "" && !slices.Contains(q.Confirm, "token-host") {
+		return &control.SecretResult{Confirm: "token-host", Message: f.ask, Secret: s}, nil
+	}
+	return &control.SecretResult{OK: true, Secret: s}, nil
+}
+
 func (f *fake) PutSecret(_ context.Context, q *control.SecretPut) (*control.SecretResult, error) {
 	f.note("put", q)
 	f.mu.Lock()
@@ -147,14 +161,22 @@ func (f *fake) PutSecret(_ context.Context, q *control.SecretPut) (*control.Secr
 	if f.ask != "" && !slices.Contains(q.Confirm, "token-host") {
 		return &control.SecretResult{Confirm: "token-host", Message: f.ask}, nil
 	}
-	s := control.SecretInfo{Name: q.Name, Kind: q.Kind, Headers: q.Headers, AllowedHosts: q.AllowedHosts, OAuth: q.OAuth}
+	return &control.SecretResult{OK: true, Secret: saved(q)}, nil
+}
+
+// saved is q as a daemon would keep it.
+func saved(q *control.SecretPut) *control.SecretInfo {
+	s := control.SecretInfo{Name: q.Name, Kind: q.Kind, Headers: q.Headers, OAuth: q.OAuth}
+	for _, h := range q.AllowedHosts {
+		s.AllowedHosts = append(s.AllowedHosts, strings.ToLower(h))
+	}
 	switch {
 	case q.Kind == "oauth2" && q.Headers == nil:
 		s.Headers = []control.SecretHeader{{Name: "Authorization", Prefix: "Bearer "}}
 	case q.Kind == "basic":
 		s.Headers = []control.SecretHeader{{Name: "Authorization", Prefix: "Basic "}}
 	}
-	return &control.SecretResult{OK: true, Secret: &s}, nil
+	return &s
 }
 
 func (f *fake) BindSecret(_ context.Context, q *control.SecretBind) (*control.SecretResult, error) {

@@ -41,6 +41,7 @@ type Backend interface {
 	AuditVerify(context.Context, *AuditVerifyRequest) (*AuditReport, error)
 	AuditHead(context.Context) (*AuditHead, error)
 	SecretState(context.Context) (*SecretState, error)
+	CheckSecret(context.Context, *SecretPut) (*SecretResult, error) // the call has no values
 	PutSecret(context.Context, *SecretPut) (*SecretResult, error)
 	BindSecret(context.Context, *SecretBind) (*SecretResult, error)
 	DeleteSecret(context.Context, *SecretName) (*SecretResult, error)

@@ -200,6 +200,12 @@ func (c *Client) SecretState(ctx context.Context) (*SecretState, error) {
 	return ask[SecretState](ctx, c, pathSecretState, nil, keyringTimeout)
 }
 
+// CheckSecret says how q would be saved, and what a person would be asked,
+// before they enter a value. It saves nothing, and takes no values.
+func (c *Client) CheckSecret(ctx context.Context, q *SecretPut) (*SecretResult, error) {
+	return send[SecretResult](ctx, c, pathSecretCheck, q, lookTimeout)
+}
+
 // PutSecret creates a credential or replaces what it says of one. The values of
 // q stay the caller's, to be wiped.
 func (c *Client) PutSecret(ctx context.Context, q *SecretPut) (*SecretResult, error) {

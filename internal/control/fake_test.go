@@ -279,6 +279,11 @@ func (f *fake) secretResult() *control.SecretResult {
 	return &control.SecretResult{OK: true, Secret: &theSecret}
 }
 
+func (f *fake) CheckSecret(_ context.Context, q *control.SecretPut) (*control.SecretResult, error) {
+	f.note("CheckSecret", q)
+	return f.secretResult(), nil
+}
+
 func (f *fake) PutSecret(_ context.Context, q *control.SecretPut) (*control.SecretResult, error) {
 	f.note("PutSecret", q)
 	f.mu.Lock()

@@ -36,6 +36,7 @@ const (
 	// A person's view of credentials and their changes. pathSecrets is what
 	// agents may see.
 	pathSecretState  = "/control/secret"
+	pathSecretCheck  = "/control/secret/check"
 	pathSecretPut    = "/control/secret/put"
 	pathSecretBind   = "/control/secret/bind"
 	pathSecretDelete = "/control/secret/delete"
@@ -81,6 +82,7 @@ func (h *handler) routes() []route {
 		post(pathVerify, nil, b.AuditVerify),
 		get(pathHead, func(ctx context.Context, _ url.Values) (any, error) { return b.AuditHead(ctx) }),
 		get(pathSecretState, h.secretState),
+		wiping(post(pathSecretCheck, checkSecretCheck, func(ctx context.Context, q *SecretPut) (any, error) { return secretResult(b.CheckSecret(ctx, q)) })),
 		wiping(post(pathSecretPut, checkSecretPut, h.putSecret)),
 		post(pathSecretBind, checkSecretBind, func(ctx context.Context, q *SecretBind) (any, error) { return secretResult(b.BindSecret(ctx, q)) }),
 		post(pathSecretDelete, checkSecretName, func(ctx context.Context, q *SecretName) (any, error) { return secretResult(b.DeleteSecret(ctx, q)) }),

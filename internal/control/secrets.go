@@ -155,6 +155,17 @@ func checkSecretPut(q *SecretPut) *fault.Error {
 	return nil
 }
 
+// checkSecretCheck keeps values out of a call that does not need them.
+func checkSecretCheck(q *SecretPut) *fault.Error {
+	if len(q.Values) > 0 {
+		for _, v := range q.Values {
+			clear(v)
+		}
+		return bad("body.values", "a check takes no values")
+	}
+	return checkSecretPut(q)
+}
+
 func checkSecretBind(q *SecretBind) *fault.Error {
 	switch {
 	case q.Name == "":

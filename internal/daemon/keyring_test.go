@@ -144,6 +144,76 @@ func TestUnbindLastHost(t *testing.T) {
 	}
 }
 
+// A host that was misspelt does not read as taken away.
+func TestUnbindAnotherHost(t *testing.T) {
+	t.Parallel()
+	s := newSafe(t)
+	s.put(bearer("key", value, "a.test", "b.test"))
+	_, err := s.person.BindSecret(context.Background(), &control.SecretBind{Name: "key", Remove: []string{"a.test", "B.tset"}})
+	var f *fault.Error
+	if !errors.As(err, &f) || f.Code != "SECRET_INVALID" || f.Field != "hosts" || !strings.Contains(f.Message, "is not bound to b.tset; nothing was changed") || !strings.Contains(f.Hint, "a.test, b.test") {
+		t.Errorf("%v", err)
+	}
+	st, err := s.person.SecretState(context.Background())
+	if err != nil || len(st.Secrets[0].AllowedHosts) != 2 {
+		t.Error(err, st)
+	}
+}
+
+// What is wrong whatever the value is, a person learns before they type it, and
+// the hosts are shown as they are compared. Nothing is saved, and no keyring asked.
+func TestCheckSecret(t *testing.T) {
+	t.Parallel()
+	s := newSafe(t)
+	s.put(bearer("Taken", value, "a.test"))
+	s.restart()
+	put := func(change func(*control.SecretPut)) *control.SecretPut {
+		q := bearer("new", "", "a.test")
+		q.Values, q.Create = nil, true
+		change(q)
+		return q
+	}
+	oauth := func(tokenURL string) *control.SecretPut {
+		return put(func(q *control.SecretPut) {
+			q.Kind, q.Headers, q.OAuth = "oauth2", nil, &control.SecretOAuth{TokenURL: tokenURL, ClientID: "c", AuthStyle: "body"}
+		})
+	}
+	for name, tc := range map[string]struct {
+		q           *control.SecretPut
+		code        fault.Code
+		field, says string
+	}{
+		"name":             {put(func(q *control.SecretPut) { q.Name = "a b" }), "SECRET_INVALID", "name", "a name is"},
+		"taken":            {put(func(q *control.SecretPut) { q.Name = "Taken" }), "SECRET_INVALID", "name", "already"},
+		"taken, but case":  {put(func(q *control.SecretPut) { q.Name = "taken" }), "SECRET_INVALID", "name", "differ in case only"},
+		"changed":          {put(func(q *control.SecretPut) { q.Name, q.Create, q.Seen = "Taken", false, "0123456789abcdef" }), "SECRET_CHANGED", "name", "meanwhile"},
+		"host with a port": {put(func(q *control.SecretPut) { q.AllowedHosts = []string{"a.test", "b.test:443"} }), "SECRET_INVALID", "allowedHosts[1]", "write the host alone"},
+		"header":           {put(func(q *control.SecretPut) { q.Headers[0].Name = "Host" }), "SECRET_INVALID", "headers[0]", "cannot carry"},
+		"token URL, user":  {oauth("https://u:p@a.test/t"), "SECRET_INVALID", "oauth.tokenUrl", "must not hold a user or password"},
+		"token URL, ftp":   {oauth("ftp://a.test/t"), "SECRET_INVALID", "oauth.tokenUrl", "an absolute https address"},
+		"token URL, cloud": {oauth("https://169.254.169.254/t"), "POLICY_PRIVATE_ADDRESS", "oauth.tokenUrl", "the token URL: "},
+		"a value":          {bearer("new", value, "a.test"), "BAD_REQUEST", "body.values", "takes no values"},
+	} {
+		_, err := s.person.CheckSecret(context.Background(), tc.q)
+		var f *fault.Error
+		if !errors.As(err, &f) || f.Code != tc.code || !strings.Contains(f.Message, tc.says) || f.Field != tc.field && (len(f.Details) == 0 || f.Details[0].Field != tc.field) {
+			t.Errorf("%s: %v %+v", name, err, f)
+		}
+	}
+	r, err := s.person.CheckSecret(context.Background(), put(func(q *control.SecretPut) { q.AllowedHosts = []string{"A.test.", "p\u0430ypal.test"} }))
+	if err != nil || !r.OK || r.Confirm != "" || strings.Join(r.Secret.AllowedHosts, " ") != "a.test xn--pypal-4ve.test" {
+		t.Errorf("%v %+v", err, r)
+	}
+	r, err = s.person.CheckSecret(context.Background(), oauth("https://login.other.test/t"))
+	if err != nil || r.OK || r.Confirm != "token-host" || r.Secret == nil || strings.Join(r.Secret.AllowedHosts, " ") != "a.test" {
+		t.Errorf("%v %+v", err, r)
+	}
+	st, err := s.person.SecretState(context.Background())
+	if err != nil || len(st.Secrets) != 1 {
+		t.Error(err, st)
+	}
+}
+
 // Where the keyring does not work, a person who runs a wrapper reads what mends
 // it; an agent reads whom to ask.
 func TestHintsByReader(t *testing.T) {

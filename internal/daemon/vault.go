@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/hyperbolic-gateway/hb-rest/internal/api"
@@ -203,6 +204,14 @@ func (p person) PutSecret(ctx context.Context, r *control.SecretPut) (*control.S
 		return nil, err
 	}
 	defer done()
+	words := audit.ActionSecretChanged
+	if r.Stdin {
+		words = audit.ActionSecretPiped
+	}
+	return p.seal(ctx, metaOf(r), r.Values, secrets.Condition{New: r.Create, Seal: r.Seen}, r.Confirm, words)
+}
+
+func metaOf(r *control.SecretPut) secrets.Meta {
 	m := secrets.Meta{Name: r.Name, Kind: secrets.Kind(r.Kind), AllowedHosts: r.AllowedHosts}
 	for _, h := range r.Headers {
 		m.Headers = append(m.Headers, secrets.HeaderValue(h))
@@ -210,16 +219,43 @@ func (p person) PutSecret(ctx context.Context, r *control.SecretPut) (*control.S
 	if o := r.OAuth; o != nil {
 		m.OAuth = &secrets.OAuthMeta{TokenURL: o.TokenURL, ClientID: o.ClientID, Scope: o.Scope, Audience: o.Audience, AuthStyle: secrets.AuthStyle(o.AuthStyle)}
 	}
-	words := audit.ActionSecretChanged
-	if r.Stdin {
-		words = audit.ActionSecretPiped
+	return m
+}
+
+// CheckSecret is PutSecret up to where values are needed: a person is told what
+// is wrong, asked what must be asked, and shown the hosts as they are compared,
+// before they type.
+func (p person) CheckSecret(ctx context.Context, r *control.SecretPut) (*control.SecretResult, error) {
+	_, done, err := p.begin(ctx)
+	if err != nil {
+		return nil, err
 	}
-	return p.seal(ctx, m, r.Values, secrets.Condition{New: r.Create, Seal: r.Seen}, r.Confirm, words)
+	defer done()
+	m, err := p.vault.Examine(metaOf(r), secrets.Condition{New: r.Create, Seal: r.Seen})
+	if err != nil {
+		return nil, err
+	}
+	out := &control.SecretResult{OK: true}
+	if m.OAuth != nil {
+		ask, err := p.tokenHost(m, r.Confirm)
+		if err != nil {
+			return nil, err
+		}
+		if ask != nil {
+			out = ask
+		}
+	}
+	info := p.secretInfo(m)
+	out.Secret = &info
+	return out, nil
 }
 
 // seal checks what the vault cannot, asks what must be asked, and saves.
 func (p person) seal(ctx context.Context, m secrets.Meta, values [][]byte, c secrets.Condition, confirmed []string, words audit.Action) (*control.SecretResult, error) {
 	if m.OAuth != nil {
+		if _, err := p.vault.Examine(m, secrets.Condition{}); err != nil {
+			return nil, err // rather than what the outbound policy thinks of such a URL
+		}
 		ask, err := p.tokenHost(m, confirmed)
 		if err != nil || ask != nil {
 			return ask, err
@@ -246,7 +282,9 @@ func (p person) tokenHost(m secrets.Meta, confirmed []string) (*control.SecretRe
 		return nil, fault.New("SECRET_INVALID", "the token URL cannot be read").With(fault.Field("oauth.tokenUrl"))
 	}
 	if err := p.state.Load().policy().CheckURL(u); err != nil {
-		return nil, fault.From(err).With(fault.Field("oauth.tokenUrl"))
+		f := fault.From(err).With(fault.Field("oauth.tokenUrl"))
+		f.Message = "the token URL: " + f.Message
+		return nil, f
 	}
 	host, _, err := hostname.FromURL(u)
 	if err != nil {
@@ -274,7 +312,7 @@ func (p person) BindSecret(ctx context.Context, r *control.SecretBind) (*control
 	defer done()
 	for _, h := range append(slices.Clone(r.Add), r.Remove...) {
 		if _, err := hostname.Canonical(h); err != nil {
-			return nil, fault.New("SECRET_INVALID", "%v", err).With(fault.Field("hosts"))
+			return nil, fault.New("SECRET_INVALID", "%v; write the host alone, without scheme, port or path", err).With(fault.Field("hosts"))
 		}
 	}
 	for {
@@ -284,6 +322,12 @@ func (p person) BindSecret(ctx context.Context, r *control.SecretBind) (*control
 		}
 		if m.Problem != "" {
 			return nil, fault.New("SECRET_DAMAGED", "%s", m.Problem).With(fault.Field("name"))
+		}
+		for _, h := range r.Remove { // a slip of the pen must not read as done
+			if c, _ := hostname.Canonical(h); !slices.Contains(m.AllowedHosts, c) {
+				return nil, fault.New("SECRET_INVALID", "credential %q is not bound to %s; nothing was changed", r.Name, c).
+					With(fault.Field("hosts"), fault.Hint("It is bound to %s.", strings.Join(m.AllowedHosts, ", ")))
+			}
 		}
 		m.AllowedHosts = rebound(m.AllowedHosts, r.Add, r.Remove)
 		if len(m.AllowedHosts) == 0 {

@@ -152,6 +152,23 @@ func (v *Vault) Put(ctx context.Context, m Meta, values [][]byte) error {
 	return v.PutIf(ctx, m, values, Condition{})
 }
 
+// Examine is PutIf without values: it says what PutIf would refuse in m whatever
+// the values are, and returns m as it would be saved. It asks for no key and
+// changes nothing.
+func (v *Vault) Examine(m Meta, c Condition) (Meta, error) {
+	var k checker
+	m = k.normalise(m)
+	if err := k.err(); err != nil {
+		return Meta{}, err
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if err := v.nameFree(m.Name); err != nil {
+		return Meta{}, err
+	}
+	return m, v.holds(m.Name, c)
+}
+
 // A Condition is what PutIf must find under the name. The zero Condition takes
 // whatever is there.
 type Condition struct {
