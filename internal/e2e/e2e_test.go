@@ -323,7 +323,8 @@ func cmdUpstreamHit(ts *testscript.TestScript, neg bool, args []string) {
 
 // mcp TOOL [JSON|@FILE] calls a tool through a real hb-rest, which lives until
 // the script ends. ${NAME} in the arguments is replaced. stdout is the text,
-// stderr the raw line; with !, the result must be an error. mcp list prints
+// stderr the raw line; with !, the result must be an error, and ASKED is set to
+// the id of the question when a person must allow the call. mcp list prints
 // tools/list; mcp changed waits for the notice of a changed list; mcp restart
 // starts a fresh hb-rest; mcp log prints its log file.
 // The shim gets TOKEN_FILE, or HB_WRAP_HOME where a script has emptied that;
@@ -381,10 +382,15 @@ func cmdMCP(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	fmt.Fprint(ts.Stdout(), r.Text()+r.RPCError+"\n")
 	fmt.Fprintf(ts.Stderr(), "%s", r.Raw)
+	if m := asked.FindStringSubmatch(r.Text()); m != nil {
+		ts.Setenv("ASKED", m[1])
+	}
 	if r.IsError != neg {
 		ts.Fatalf("mcp %v: isError is %v:\n%s", args, r.IsError, r.Text()+r.RPCError)
 	}
 }
+
+var asked = regexp.MustCompile("^APPROVAL_REQUIRED:(?s:.*)`hbrestd approval show ([0-9a-f]{32})`")
 
 // mcpChanged waits until hb-rest tells of a changed tool list; with !, it has
 // not told of one since the last time.
