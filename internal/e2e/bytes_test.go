@@ -290,6 +290,13 @@ func TestBytesBesideAPeer(t *testing.T) {
 	for i, r := range rows {
 		fmt.Fprintf(&b, "| %s | %d | %d | %d |\n", r.name, len(r.wire), len(r.read), tokens[i])
 	}
+	kept := 0
+	for i := range 10 {
+		if strings.Contains(answer, fmt.Sprint(9007199254740993+2*i)) {
+			kept++
+		}
+	}
+	t.Logf("the peer keeps %d of 10 ids; the price 5.00: %v", kept, strings.Contains(answer, "5.00"))
 	t.Logf("\n| what | bytes on the wire | bytes a model reads | tokens of these |\n| --- | --- | --- | --- |\n%s", &b)
 	if tokens[2]*10 > tokens[0] || tokens[2]*10 > tokens[1] {
 		t.Errorf("the table has %d tokens, the JSON %d, the peer's answer %d", tokens[2], tokens[0], tokens[1])

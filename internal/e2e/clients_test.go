@@ -131,6 +131,30 @@ func (h *host) module(t *testing.T, name string) string {
 	return path
 }
 
+// TestClientTable: the versions in docs/testing.md are those that are installed.
+func TestClientTable(t *testing.T) {
+	page, err := os.ReadFile("../../docs/testing.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	manifest, err := os.ReadFile("clients/ts/package.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var installed struct{ Dependencies map[string]string }
+	if err := json.Unmarshal(manifest, &installed); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"@modelcontextprotocol/sdk", "@modelcontextprotocol/client", "@modelcontextprotocol/inspector", "@wong2/mcp-cli"} {
+		if row := "`" + name + "` | " + installed.Dependencies[name] + " |"; installed.Dependencies[name] == "" || !strings.Contains(string(page), row) {
+			t.Errorf("docs/testing.md has no row with %s", row)
+		}
+	}
+	if word := "`add-mcp` " + installed.Dependencies["add-mcp"]; !strings.Contains(string(page), word) {
+		t.Errorf("docs/testing.md does not say %s", word)
+	}
+}
+
 // sdks are the clients of the TypeScript SDK, as clients/ts/connect.mjs names them.
 var sdks = []string{"v1", "v2-legacy", "v2-modern"}
 

@@ -87,7 +87,7 @@ assert.match(await text(one, 'wrap_test', { id: 'shop.search', args: { words: 'x
 step('wrap_test: a dry run')
 
 assert.equal(await text(one, 'wrap_run', { id: 'shop.search', args: { words: 'x' } }), table)
-assert.equal(await text(one, 'wrap_run', { id: 'shop.search', args: { words: 'x' }, format: 'json' }), '[{"id":9007199254740993,"title":"Phone"}]')
+assert.equal(await text(one, 'wrap_run', { id: 'shop.search', args: { words: 'x' }, format: 'json', max_items: 1 }), '[{"id":9007199254740993,"title":"Phone"}]')
 const both = await call(one, 'wrap_run', { id: 'shop.search', args: { words: 'x' }, format: 'both' })
 assert.equal(both.structuredContent.records[0].title, 'Phone')
 step('wrap_run: markdown, json, both')
