@@ -1,6 +1,9 @@
 package main
 
 import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"io/fs"
 	"os"
@@ -37,10 +40,20 @@ func (f *file) open(dir string) (*library, error) {
 }
 
 func (f *file) get(item string) ([]byte, error) {
-	if _, err := os.Lstat(filepath.Join(f.dir, item)); errors.Is(err, fs.ErrNotExist) {
+	switch info, err := os.Lstat(filepath.Join(f.dir, item)); {
+	case errors.Is(err, fs.ErrNotExist):
 		return nil, errNotFound
-	} else if err != nil {
+	case err != nil:
 		return nil, coded(codeFailed, err)
+	case !info.Mode().IsRegular(): // a pipe would be waited for
+		return nil, coded(codeDamaged, errors.New("it is not a regular file"))
+	}
+	data, err := os.ReadFile(filepath.Join(f.dir, item))
+	if err != nil {
+		return nil, coded(codeFailed, err)
+	}
+	if !whole(data) {
+		return nil, coded(codeDamaged, errors.New("it is empty, cut off, or something else"))
 	}
 	l, err := f.open(f.dir)
 	if err != nil {
@@ -54,6 +67,26 @@ func (f *file) get(item string) ([]byte, error) {
 		return nil, coded(codePassphrase, nil)
 	}
 	return value, err
+}
+
+// whole reports whether data has the form of what the library writes: a JWE in
+// its compact form (RFC 7516), whose key is wrapped with a passphrase. What is
+// only cut off or overwritten must not read as a wrong passphrase.
+func whole(data []byte) bool {
+	parts := bytes.Split(data, []byte("."))
+	if len(parts) != 5 {
+		return false
+	}
+	for i, p := range parts {
+		raw, err := base64.RawURLEncoding.Strict().AppendDecode(nil, p)
+		if err != nil || len(raw) == 0 || i == 2 && len(raw) != 12 || i == 4 && len(raw) != 16 { // nonce and tag of AES-GCM
+			return false
+		}
+		if i == 0 && !json.Valid(raw) {
+			return false
+		}
+	}
+	return true
 }
 
 // set writes beside the item and renames: the library's own write leaves half a

@@ -26,6 +26,7 @@ const (
 	codeNoCollection = "no_collection"    // the service has no login keyring
 	codeNoBackend    = "no_backend"       // this build or system has no such keyring
 	codePassphrase   = "wrong_passphrase" // of the file keyring
+	codeDamaged      = "damaged"          // the file keyring's file is not one
 	codeFailed       = "failed"
 	codeBadRequest   = "bad_request"
 )

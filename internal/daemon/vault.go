@@ -72,7 +72,8 @@ func (d *Daemon) systemKey(ctx context.Context) (secrets.KeySource, error) {
 		return unavailable("the program hbrestd-keyring is not installed beside hbrestd", "Install all three programs into one folder, then start the daemon again.")
 	}
 	if d.given.Keyring == "file" {
-		k.Backend, k.Dir = secrets.EncryptedFile, filepath.Join(d.given.WrapDir, "keyring")
+		// Its folder is this home's already, and may be moved or restored elsewhere.
+		k.Backend, k.Dir, k.Item = secrets.EncryptedFile, filepath.Join(d.given.WrapDir, "keyring"), fileItem
 		if err := os.MkdirAll(k.Dir, 0o700); err != nil { // the program that writes there makes no folders
 			return unavailable("the folder of the encrypted file cannot be made", "Check "+d.given.WrapDir+", then start the daemon again.")
 		}
@@ -126,7 +127,10 @@ func (d *Daemon) enterPassphrase(ctx context.Context, k *secrets.Keyring) error 
 	}
 }
 
-// keyItem is the key's name in the keyring: one for each home, so that two
+// fileItem is the name of the encrypted file.
+const fileItem = "master"
+
+// keyItem is the key's name in the system's keyring: one for each home, so that two
 // daemons of one user do not share a key.
 func (d *Daemon) keyItem() string {
 	sum := sha256.Sum256([]byte(d.given.Home))

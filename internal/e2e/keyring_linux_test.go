@@ -229,7 +229,7 @@ func TestRealKeyring(t *testing.T) {
 	p.stop()
 	d.forget(p)
 	p.start()
-	refuses("the key is gone", "key missing", "Restore")
+	refuses("the key is gone", "key missing", "Restore", keyItemOf(p.home))
 	if out, code := p.try("new-value-0123456789\n", "secret", "set", "other", "--stdin", "--host", "127.0.0.1"); code == 0 {
 		t.Errorf("a new key was made over sealed records: %s", out)
 	}
@@ -391,6 +391,37 @@ func TestPassphraseOnATerminal(t *testing.T) {
 	}
 	if !strings.Contains(shown.String(), "The passphrase does not open the encrypted file.") || !strings.Contains(shown.String(), "It has fewer than 12 characters.") {
 		t.Errorf("the terminal shows\n%s", shown.String())
+	}
+}
+
+// With an encrypted file a home that was moved, or restored somewhere else, has
+// its key with it. Without the file nobody is sent to a keyring.
+func TestMovedHome(t *testing.T) {
+	p := newPerson(t, withFileKeyring(t)...)
+	up := newEcho(t)
+	p.start()
+	p.must("value-0123456789\n", "secret", "set", "key", "--stdin", "--host", "127.0.0.1")
+	p.save(authed("w", up.URL+"/items", "key"))
+	p.stop()
+	moved := filepath.Join(t.TempDir(), "elsewhere")
+	if err := os.Rename(p.home, moved); err != nil {
+		t.Fatal(err)
+	}
+	p.home, p.env[0] = moved, "HB_WRAP_HOME="+moved
+	p.start()
+	if out, code := p.try("", "wrapper", "run", "w"); code != 0 || !strings.Contains(out, "[redacted]") {
+		t.Errorf("exit %d\n%s", code, out)
+	}
+	p.stop()
+	file := filepath.Join(moved, "wrap", "keyring", "master")
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	p.start()
+	defer p.stop()
+	out, code := p.try("", "wrapper", "run", "w")
+	if code != 4 || !strings.Contains(out, "the encrypted file with the key of the saved credentials is not there") || !strings.Contains(out, "Restore "+file) {
+		t.Errorf("exit %d\n%s", code, out)
 	}
 }
 

@@ -312,7 +312,7 @@ func (k *Keyring) answered(a helperAnswer) error {
 	s := State{Status: None, Detail: a.Detail}
 	switch a.Code {
 	case "not_found":
-		return ErrNoKey
+		return k.missing()
 	case "locked":
 		s.Status, s.Reason, s.Fix = Locked, "the keyring is locked", "Unlock it: log in on the desktop, or unlock the login keyring with its password."
 	case "no_bus":
@@ -324,12 +324,31 @@ func (k *Keyring) answered(a helperAnswer) error {
 	case "no_backend":
 		s.Reason, s.Fix = "this hbrestd cannot use the keyring "+k.Backend+" on this system", "Install the build for this system."+fixServer()
 	case "wrong_passphrase":
-		s.Status, s.Reason, s.Fix = Locked, "the passphrase does not open the encrypted file", "Give the passphrase the file was made with."
+		s.Status, s.Reason, s.Fix = Locked, "the passphrase does not open the encrypted file",
+			"Give the passphrase the file was made with. If it is right, the file was changed: restore "+k.path()+" from a backup."
+	case "damaged":
+		s.Reason, s.Fix = "the encrypted file is damaged",
+			"Restore "+k.path()+" from a backup. Without one, remove the file and each credential (`hbrestd secret rm NAME`), and set them again."
 	default:
 		s.Reason, s.Fix = "the keyring refused or failed", "Check that the system's keyring program works."+fixServer()
 	}
 	return &KeyError{s}
 }
+
+// missing is for a keyring that works and has no key. It says where the key would be.
+func (k *Keyring) missing() error {
+	const lost = "remove each credential with `hbrestd secret rm NAME` and set it again."
+	if k.Backend == EncryptedFile {
+		return &missingKey{"the encrypted file with the key of the saved credentials is not there", "Restore " + k.path() + " from a backup. If it is gone for good, " + lost}
+	}
+	return &missingKey{
+		"the keyring has no key for the saved credentials",
+		"Restore its item " + k.Item + ", or move HB_WRAP_HOME back to where it was. If the key is gone for good, " + lost,
+	}
+}
+
+// path is that of the encrypted file.
+func (k *Keyring) path() string { return filepath.Join(k.Dir, k.Item) }
 
 // bounded keeps the first bytes of what is written to it.
 type bounded struct{ b []byte }

@@ -156,11 +156,47 @@ func TestFileKeyring(t *testing.T) {
 	if err := os.Chmod(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "master-key"), []byte("half a fi"), 0o600); err != nil {
+	// What is left of a file does not read as a wrong passphrase, and is not
+	// replaced; of a changed one nobody can tell.
+	path := filepath.Join(dir, "master-key")
+	good, err := os.ReadFile(path)
+	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := k.Key(ctx, true); status(err) != secrets.Locked {
-		t.Error("damaged file:", err)
+	for name, tc := range map[string]struct {
+		data   []byte
+		status secrets.Status
+		reason string
+	}{
+		"empty":                {nil, secrets.None, "the encrypted file is damaged"},
+		"cut off":              {good[:len(good)/2], secrets.None, "the encrypted file is damaged"},
+		"without its last":     {good[:len(good)-1], secrets.None, "the encrypted file is damaged"},
+		"something else":       {[]byte("half a fi"), secrets.None, "the encrypted file is damaged"},
+		"zeros":                {make([]byte, len(good)), secrets.None, "the encrypted file is damaged"},
+		"one character of it":  {append([]byte{good[0] ^ 1}, good[1:]...), secrets.None, "the encrypted file is damaged"},
+		"one bit of its value": {bytes.Replace(good, good[len(good)-60:len(good)-50], []byte("AAAAAAAAAA"), 1), secrets.Locked, "the passphrase does not open the encrypted file"},
+	} {
+		if err := os.WriteFile(path, tc.data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err := k.Key(ctx, true)
+		var e *secrets.KeyError
+		if !errors.As(err, &e) || e.Status != tc.status || e.Reason != tc.reason || !strings.Contains(e.Fix, path) {
+			t.Errorf("%s: %+v", name, e)
+		}
+		if now, err := os.ReadFile(path); err != nil || !bytes.Equal(now, tc.data) {
+			t.Errorf("%s: the file was changed", name)
+		}
+	}
+	if err := os.Rename(path, path+".moved"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(path+".moved", path); err != nil {
+		t.Fatal(err)
+	}
+	var e *secrets.KeyError
+	if _, err := k.Key(ctx, true); !errors.As(err, &e) || e.Reason != "the encrypted file is damaged" || e.Detail != "it is not a regular file" {
+		t.Errorf("a link: %+v", e)
 	}
 	for range 2 {
 		if err := k.Forget(ctx); err != nil {
@@ -179,7 +215,7 @@ func TestKeyringWords(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("the words are those of a system with a session bus")
 	}
-	const server = " On a server: `hbrestd config set keyring file`, LoadCredential=hbrestd-passphrase:FILE in the unit, and a restart."
+	const server = " On a server: `hbrestd config set keyring file`, and a restart with a terminal or LoadCredential=hbrestd-passphrase:FILE in the unit."
 	for code, want := range map[string]secrets.State{
 		"no_bus": {
 			Status: secrets.None, Reason: "there is no session bus, and no keyring can be reached without one",

@@ -52,6 +52,13 @@ const (
 	failureKept = time.Second
 )
 
+// A missingKey is an ErrNoKey of a keyring that knows what the key is kept as.
+type missingKey struct{ reason, fix string }
+
+func (m *missingKey) Error() string { return m.reason }
+
+func (m *missingKey) Is(target error) bool { return target == ErrNoKey }
+
 const fixMissing = "Restore the keyring item. If it is gone for good, remove each credential with `hbrestd secret rm NAME` and set it again."
 
 // fixServer ends what helps where there is no keyring that could be used.
@@ -59,15 +66,18 @@ func fixServer() string {
 	if DefaultBackend() != SecretService {
 		return "" // the other systems have theirs always, and no systemd
 	}
-	return " On a server: `hbrestd config set keyring file`, LoadCredential=hbrestd-passphrase:FILE in the unit, and a restart."
+	return " On a server: `hbrestd config set keyring file`, and a restart with a terminal or LoadCredential=hbrestd-passphrase:FILE in the unit."
 }
 
 // stateOf reads a KeySource's error.
 func stateOf(err error) State {
 	var k *KeyError
+	var m *missingKey
 	switch {
 	case errors.As(err, &k):
 		return k.State
+	case errors.As(err, &m):
+		return State{KeyMissing, m.reason, m.fix, ""}
 	case errors.Is(err, ErrNoKey):
 		return State{KeyMissing, "the keyring has no key for the saved credentials", fixMissing, ""}
 	case errors.Is(err, context.DeadlineExceeded):
