@@ -120,7 +120,7 @@ func (d *Desk) moveTo(at **question, q *question) {
 func (d *Desk) required(q *question, waited time.Duration) error {
 	return fault.New("APPROVAL_REQUIRED", "a person must allow this %s of wrapper %q first; nobody has answered within %s, and nothing was sent",
 		q.Method, q.Wrapper, waited.Round(100*time.Millisecond)).
-		With(fault.Hint("Ask a person to look at it with `hbrestd approval show %s` and to allow it; then repeat exactly the same call.", q.ID))
+		With(fault.Hint("Ask a person to look at it with `hbrestd approval show %s` and allow it; then repeat exactly the same call.", q.ID))
 }
 
 // ask finds what is known of a request: nothing to wait for (q is nil), a

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hyperbolic-gateway/hb-rest/internal/control"
+	"github.com/hyperbolic-gateway/hb-rest/internal/fault"
 )
 
 func (a *app) approvalCommand() *cobra.Command {
@@ -73,7 +74,7 @@ func (o *approvalOptions) list(ctx context.Context) error {
 	}
 	t := table{header: []string{"ID", "STATE", "UNTIL", "WRAPPER", "METHOD", "URL"}}
 	for _, q := range l.Approvals {
-		t.add(q.ID, q.State, clock(q.Expires), q.Wrapper, q.Method, q.URL)
+		t.add(q.ID, q.State, clock(q.Expires), q.Wrapper, q.Method, visible(q.URL))
 	}
 	return o.app.printTable(t)
 }
@@ -267,9 +268,12 @@ func (o *approvalOptions) answer(ctx context.Context, answer string) error {
 	}
 	request := fmt.Sprintf("%s %s of wrapper %s", q.Method, visible(q.URL), q.Wrapper)
 	wish := map[string]string{
-		control.AnswerAllow: "allow the request ", control.AnswerTrust: "trust the wrapper for good that makes the request ", control.AnswerDeny: "deny the request ",
-	}[answer]
-	if _, err := o.app.person(ctx, wish+request, "answer for a person"); err != nil {
+		control.AnswerAllow: "let out the request ", control.AnswerTrust: "trust, for good, the wrapper that makes the request ", control.AnswerDeny: "refuse the request ",
+	}[answer] + request
+	if q.Body != "" { // for the person who is asked in a window
+		wish += ", with the body " + fault.Shorten(visible(q.Body), shownBody)
+	}
+	if _, err := o.app.person(ctx, wish, "answer for a person"); err != nil {
 		return err
 	}
 	if q, err = d.Answer(ctx, &control.ApprovalAnswer{ID: o.id, Answer: answer}); err != nil {
@@ -283,6 +287,9 @@ func (o *approvalOptions) answer(ctx context.Context, answer string) error {
 	}
 	return o.app.print(clean(answered(q, answer, request)) + "\n")
 }
+
+// shownBody is how many characters of a body a window shows.
+const shownBody = 400
 
 func answered(q *control.Approval, answer, request string) string {
 	switch {
