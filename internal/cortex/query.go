@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
 )
@@ -14,6 +15,7 @@ import (
 const (
 	maxQueryBytes = 4000
 	maxUnits      = 32 // words and phrases that are searched
+	minPrefix     = 5  // characters of a word from which on longer words are looked for, if not all words are found
 )
 
 // A unit is one thing that a question asks for: a word, a joined word such as
@@ -127,10 +129,10 @@ func (q *question) word(written string) (must, any string) {
 	n := len(q.units)
 	f := fold(written)
 	forms := unique([]string{f, stem(f)})
-	var all, some []string
+	var all []string
 	for _, p := range parts(written) {
 		pf := unique([]string{p, stem(p)})
-		all, some = append(all, or(quoteAll(pf))), append(some, quoteAll(pf)...)
+		all = append(all, or(quoteAll(pf)))
 		for _, s := range pf {
 			q.marks.words[s] = n
 		}
@@ -140,10 +142,15 @@ func (q *question) word(written string) (must, any string) {
 	}
 	q.longer = append(q.longer, f)
 	alts := quoteAll(forms)
-	if len(all) == 0 {
+	if len(all) > 0 { // of an identifier all pieces, because each alone is mostly a common word
+		alts = append(alts, and(all))
 		return or(alts), or(alts)
 	}
-	return or(append(slices.Clone(alts), and(all))), or(append(alts, some...))
+	// A word may begin a longer one: Bewerbung, Bewerbungsunterlagen.
+	if s := stem(f); utf8.RuneCountInString(s) >= minPrefix {
+		return or(alts), or(append(alts, quote(s)+" *"))
+	}
+	return or(alts), or(alts)
 }
 
 // unspaced is the expressions for a run of a script without spaces: all of it
@@ -178,8 +185,7 @@ func (q *question) run(run string) []string {
 	return ps
 }
 
-// all is the expression for pages that have everything, loose for those that
-// have at least every phrase and, if there are words, one of them.
+// all is the expression for what has everything.
 func (q question) all() string {
 	var es []string
 	for _, u := range q.units {
@@ -188,19 +194,38 @@ func (q question) all() string {
 	return and(es)
 }
 
-func (q question) loose() string {
-	var phrases, words []string
+// loose is the expression for what has every phrase and, if there are words,
+// one of them. Words for which common says that very many chunks have them
+// count, but do not suffice: to weigh each of those chunks takes too long.
+func (q question) loose(common func(expr string) (bool, error)) (string, error) {
+	var phrases, rare, frequent []string
 	for _, u := range q.units {
 		if u.phrase {
 			phrases = append(phrases, u.must)
-		} else {
-			words = append(words, u.any)
+			continue
+		}
+		yes, err := common(u.any)
+		switch {
+		case err != nil:
+			return "", err
+		case yes:
+			frequent = append(frequent, u.any)
+		default:
+			rare = append(rare, u.any)
 		}
 	}
-	if len(words) > 0 {
-		phrases = append(phrases, or(words))
+	switch {
+	case len(phrases) > 0:
+		if words := append(rare, frequent...); len(words) > 0 {
+			phrases = append(phrases, or(words))
+		}
+		return and(phrases), nil
+	case len(rare) == 0:
+		return or(frequent), nil
+	case len(frequent) == 0:
+		return or(rare), nil
 	}
-	return and(phrases)
+	return or([]string{or(rare), and([]string{or(rare), or(frequent)})}), nil
 }
 
 func quote(s string) string { return `"` + strings.ReplaceAll(s, `"`, `""`) + `"` }

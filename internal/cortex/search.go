@@ -21,6 +21,10 @@ const (
 // candidates are the best chunks of one pass, from which pages are chosen.
 const candidates = 200
 
+// tooCommon is the number of chunks above which a word alone is no reason to
+// look at a chunk: weighing a thousand takes about 5 ms.
+const tooCommon = 4000
+
 // What a match is worth in the title, the headings, the text, and as a part or
 // another form of a word (docs/cortex.md says how it was chosen).
 const bm25 = "bm25(words, 4.0, 2.0, 1.0, 0.5)"
@@ -100,13 +104,19 @@ type search struct {
 }
 
 func (s *search) run() error {
-	all, loose := s.p.all(), s.p.loose()
+	all := s.p.all()
 	if err := s.words(all); err != nil {
 		return err
 	}
-	if len(s.best) < s.q.Limit && loose != all {
-		if err := s.words(loose); err != nil {
+	if len(s.best) < s.q.Limit {
+		loose, err := s.p.loose(s.common)
+		if err != nil {
 			return err
+		}
+		if loose != all {
+			if err := s.words(loose); err != nil {
+				return err
+			}
 		}
 	}
 	if len(s.best) == 0 {
@@ -121,6 +131,13 @@ func (s *search) words(expr string) error {
 	rows, err := s.db.QueryContext(s.ctx, `SELECT words.rowid, p.at, -`+bm25+` AS score FROM words CROSS JOIN pages p ON p.id = words.rowid >> 12
 		WHERE words MATCH ?`+where+` ORDER BY score DESC, words.rowid DESC LIMIT ?`, append(append([]any{expr}, args...), candidates)...)
 	return s.collect(rows, err)
+}
+
+// common reports whether at least tooCommon chunks match an expression.
+func (s *search) common(expr string) (bool, error) {
+	var n int
+	err := s.db.QueryRowContext(s.ctx, "SELECT count(*) FROM (SELECT 1 FROM words WHERE words MATCH ? LIMIT ?)", expr, tooCommon).Scan(&n)
+	return n >= tooCommon, err
 }
 
 // inside adds the pages that have the longest word of the question somewhere
