@@ -28,8 +28,9 @@ func (t *console) print(s string) error {
 }
 
 var (
-	errNoAnswer = errors.New("the terminal was closed before an answer came")
-	errPasted   = errors.New("what was pasted has a line break; a value has none, so only a part of it was meant, or more than it")
+	errInterrupted = errors.New("interrupted")
+	errNoAnswer    = errors.New("the terminal was closed before an answer came")
+	errPasted      = errors.New("what was pasted has a line break; a value has none, so only a part of it was meant, or more than it")
 )
 
 // What a terminal sends before and after a paste, when a program has asked it

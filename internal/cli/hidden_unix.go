@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/signal"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -30,6 +31,16 @@ func openTerminal() (*console, error) {
 func (t *console) line(ctx context.Context, prompt string, hidden bool) (text []byte, err error) {
 	fd := int(t.in.Fd())
 	if hidden {
+		// They would end the program, and leave the terminal without an echo.
+		outer := ctx
+		var stop context.CancelFunc
+		ctx, stop = signal.NotifyContext(ctx, unix.SIGHUP, unix.SIGQUIT)
+		defer func() {
+			if ctx.Err() != nil && outer.Err() == nil && errors.Is(err, context.Canceled) {
+				err = errInterrupted
+			}
+			stop()
+		}()
 		restore, err := hide(fd)
 		if err != nil {
 			return nil, fmt.Errorf("hiding what is typed: %w", err)

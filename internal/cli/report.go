@@ -69,7 +69,7 @@ func (a *app) report(ctx context.Context, cmd *cobra.Command, err error) int {
 		return exitFailed
 	case errors.Is(err, syscall.EPIPE):
 		return exitFailed // the reader went away, so nobody is there to be told
-	case ctx.Err() != nil && (fault.Is(err, "CALL_CANCELLED") || errors.Is(err, context.Canceled)):
+	case errors.Is(err, errInterrupted), ctx.Err() != nil && (fault.Is(err, "CALL_CANCELLED") || errors.Is(err, context.Canceled)):
 		a.say("interrupted")
 		return exitInterrupted
 	}

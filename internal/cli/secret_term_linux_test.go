@@ -267,7 +267,7 @@ func TestHiddenEntryInterrupted(t *testing.T) {
 }
 
 // The program itself, with a terminal of its own: /dev/tty is found, and Ctrl-C
-// and a SIGTERM restore it.
+// and signals that end programs restore it.
 func TestProgramOnItsTerminal(t *testing.T) {
 	for _, tc := range []struct {
 		name  string
@@ -279,6 +279,8 @@ func TestProgramOnItsTerminal(t *testing.T) {
 		{"value", []step{{"(not shown): ", "s3cret-value\r"}}, nil, 0, newPrompt + "\n" + createdNew + savedNew},
 		{"Ctrl-C", []step{{"(not shown): ", "half a val\x03"}}, nil, 130, newPrompt + "\nhbrestd: interrupted\n"},
 		{"SIGTERM", nil, unix.SIGTERM, 130, newPrompt + "\nhbrestd: interrupted\n"},
+		{"SIGQUIT", nil, unix.SIGQUIT, 130, newPrompt + "\nhbrestd: interrupted\n"},
+		{"SIGHUP", nil, unix.SIGHUP, 130, newPrompt + "\nhbrestd: interrupted\n"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			f := &fake{version: thisBuild().Version}
