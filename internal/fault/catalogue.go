@@ -61,6 +61,8 @@ var catalogue = []Entry{
 	{"MAX_ITEMS_INVALID", groupDocument, 422, false, "max_items is not a whole number from 1 to 1000.", "Use a whole number from 1 to 1000."},
 	{"FORMAT_INVALID", groupDocument, 422, false, "format is not markdown, json or both.", "Use markdown, json or both."},
 	{"SAMPLE_INVALID", groupDocument, 422, false, "The sample given to wrap_test is not JSON.", "Send the sample as a JSON value, or as a string that holds one."},
+	{"IMPORT_INVALID", groupDocument, 422, false, "What is to be imported is no OpenAPI document, curl command, Postman collection or HAR file that can be read (commands only).", "Check the text at the named place, or import it as what it is: openapi, curl, postman or har."},
+	{"IMPORT_NO_SERVER", groupDocument, 422, false, "The OpenAPI document does not say where the API is, or says it relative to its own place (commands only).", "Pass the address with --base-url https://HOST/PATH."},
 
 	{"POLICY_SCHEME", groupPolicy, 200, false, "The URL is not http or https, or it is plain http, which is off by default.", "Use https. Plain http: `hbrestd allow add HOST[:PORT] --http`, or start hbrestd with HB_WRAP_ALLOW_HTTP=1 (public hosts) or HB_WRAP_ALLOW_PRIVATE=1 (private ones)."},
 	{"POLICY_PRIVATE_ADDRESS", groupPolicy, 200, false, "The host is, or resolves to, a loopback, private, link-local, metadata or other special address.", "Use a public host, or allow this one: `hbrestd allow add HOST[:PORT]`, or start hbrestd with HB_WRAP_ALLOW_PRIVATE=1. Metadata addresses stay closed."},
