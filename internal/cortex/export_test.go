@@ -1,6 +1,7 @@
 package cortex
 
 import (
+	"context"
 	"testing"
 	"time"
 )
@@ -23,3 +24,24 @@ func (x *Index) IsOpen() bool {
 	defer x.give()
 	return x.db != nil
 }
+
+// Hold takes the turn, as a long call does, until the function is called.
+func (x *Index) Hold() (release func()) {
+	<-x.turn
+	return x.give
+}
+
+// Used is the size that is held against the limit.
+func (x *Index) Used(t testing.TB) int64 {
+	t.Helper()
+	<-x.turn
+	defer x.give()
+	n, err := fileSize(context.Background(), x.db)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// SetLimit goes below what Open allows.
+func (x *Index) SetLimit(n int64) { x.o.MaxBytes = n }

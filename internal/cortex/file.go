@@ -115,7 +115,7 @@ func dsn(path string) string {
 		"_defensive": {"1"},
 		"_txlock":    {"immediate"},
 		"_pragma": {
-			"locking_mode(exclusive)", "busy_timeout(2000)", "auto_vacuum(incremental)", "journal_mode(wal)", "synchronous(normal)",
+			"locking_mode(exclusive)", "busy_timeout(2000)", "synchronous(normal)",
 			"secure_delete(on)", "cache_size(-4000)", "temp_store(memory)", "journal_size_limit(4000000)", "trusted_schema(off)", "cell_size_check(on)",
 		},
 	}
@@ -126,11 +126,15 @@ func dsn(path string) string {
 // empty one.
 func prepare(ctx context.Context, db *sql.DB, path string) error {
 	var id, version, tables int
+	// Nothing may have been written yet: the file may not be ours to change.
 	err := db.QueryRowContext(ctx, "SELECT (SELECT application_id FROM pragma_application_id), (SELECT user_version FROM pragma_user_version), (SELECT count(*) FROM sqlite_schema)").Scan(&id, &version, &tables)
 	switch {
 	case err != nil:
 		return err
 	case tables == 0 && id == 0 && version == 0:
+		if _, err := db.ExecContext(ctx, "PRAGMA auto_vacuum = incremental; PRAGMA journal_mode = wal"); err != nil {
+			return err
+		}
 		tx, err := db.BeginTx(ctx, nil)
 		if err != nil {
 			return err

@@ -56,7 +56,14 @@ func (x *Index) Forget(ctx context.Context, f Filter) (int, error) {
 		}
 		// The words of what was removed stay in the full-text table until it is
 		// merged, and its text in the log until that is written back.
-		return execAll(ctx, db, "INSERT INTO words(words) VALUES('optimize')", "PRAGMA incremental_vacuum", "PRAGMA wal_checkpoint(truncate)")
+		if _, err := db.ExecContext(ctx, "INSERT INTO words(words) VALUES('optimize')"); err != nil {
+			return err
+		}
+		if err := vacuum(ctx, db); err != nil {
+			return err
+		}
+		_, err := db.ExecContext(ctx, "PRAGMA wal_checkpoint(truncate)")
+		return err
 	})
 	return n, err
 }
@@ -128,38 +135,48 @@ func removeSome(ctx context.Context, db *sql.DB, query string, args ...any) (int
 	return len(ids), tx.Commit()
 }
 
-func execAll(ctx context.Context, db *sql.DB, qs ...string) error {
-	for _, q := range qs {
-		if _, err := db.ExecContext(ctx, q); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // trim removes the oldest pages while the file is above its limit.
 func (x *Index) trim(ctx context.Context, db *sql.DB) error {
+	size, err := fileSize(ctx, db)
+	if err != nil || size <= x.o.MaxBytes {
+		return err
+	}
 	for {
-		size, err := used(ctx, db)
+		if err := vacuum(ctx, db); err != nil {
+			return err
+		}
+		size, err := fileSize(ctx, db)
 		if err != nil || size <= x.o.MaxBytes {
 			return err
 		}
 		// A twentieth at a time, so that the work of merging is not done for
 		// each page; the newest page is never the one to go.
 		n, err := removeSome(ctx, db, "SELECT id FROM pages ORDER BY at, id LIMIT (SELECT min(max(1, count(*) / 20), count(*) - 1) FROM pages)")
-		if err != nil {
+		if err != nil || n == 0 {
 			return err
 		}
-		if err := execAll(ctx, db, "INSERT INTO words(words) VALUES('optimize')", "PRAGMA incremental_vacuum"); err != nil || n == 0 {
+		if _, err := db.ExecContext(ctx, "INSERT INTO words(words) VALUES('optimize')"); err != nil {
 			return err
 		}
 		x.o.Log.Debug("cortex: the oldest documents made room", "documents", n)
 	}
 }
 
-// used is the size of the database without its free pages, in bytes.
-func used(ctx context.Context, db *sql.DB) (n int64, err error) {
-	err = db.QueryRowContext(ctx, "SELECT (c.page_count - f.freelist_count) * s.page_size FROM pragma_page_count c, pragma_freelist_count f, pragma_page_size s").Scan(&n)
+// vacuum gives free pages of the file back.
+func vacuum(ctx context.Context, db *sql.DB) error {
+	// Each step of this statement frees one page, so it is read to its end.
+	rows, err := db.QueryContext(ctx, "PRAGMA incremental_vacuum")
+	if err != nil {
+		return err
+	}
+	for rows.Next() {
+	}
+	return errors.Join(rows.Err(), rows.Close())
+}
+
+// fileSize is the size of the database without its log, in bytes.
+func fileSize(ctx context.Context, db *sql.DB) (n int64, err error) {
+	err = db.QueryRowContext(ctx, "SELECT c.page_count * s.page_size FROM pragma_page_count c, pragma_page_size s").Scan(&n)
 	return n, err
 }
 

@@ -23,6 +23,7 @@ const (
 type unit struct {
 	must   string // FTS5 expression for "this is there"
 	any    string // the same for "some of this is there"
+	begins string // the same for longer words that begin so; "" for none
 	phrase bool   // quoted: there is no hit without it
 	stop   bool   // says nothing about what is looked for
 }
@@ -113,7 +114,11 @@ func (q *question) token(s string) {
 	switch len(all) {
 	case 0:
 	case 1:
-		q.units = append(q.units, unit{must: all[0], any: some[0], stop: len(joined) == 1 && stopWords[joined[0]]})
+		u := unit{must: all[0], any: some[0]}
+		if len(joined) == 1 {
+			u.stop, u.begins = stopWords[joined[0]], begins(joined[0])
+		}
+		q.units = append(q.units, u)
 	default:
 		u := unit{must: and(all), any: or(some)}
 		if len(joined) == len(all) {
@@ -122,6 +127,15 @@ func (q *question) token(s string) {
 		}
 		q.units = append(q.units, u)
 	}
+}
+
+// begins is the expression for the words that begin with a folded word, such
+// as Bewerbungsunterlagen for Bewerbungen; "" if it is too short for that.
+func begins(f string) string {
+	if s := stem(f); utf8.RuneCountInString(s) >= minPrefix && !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsLetter(r) }) {
+		return quote(s) + " *"
+	}
+	return ""
 }
 
 // word is the expressions for one word in all its forms.
@@ -145,10 +159,6 @@ func (q *question) word(written string) (must, any string) {
 	if len(all) > 0 { // of an identifier all pieces, because each alone is mostly a common word
 		alts = append(alts, and(all))
 		return or(alts), or(alts)
-	}
-	// A word may begin a longer one: Bewerbung, Bewerbungsunterlagen.
-	if s := stem(f); utf8.RuneCountInString(s) >= minPrefix {
-		return or(alts), or(append(alts, quote(s)+" *"))
 	}
 	return or(alts), or(alts)
 }
@@ -210,6 +220,8 @@ func (q question) loose(common func(expr string) (bool, error)) (string, error) 
 			return "", err
 		case yes:
 			frequent = append(frequent, u.any)
+		case u.begins != "":
+			rare = append(rare, or([]string{u.any, u.begins}))
 		default:
 			rare = append(rare, u.any)
 		}
