@@ -126,8 +126,8 @@ func usable(st *control.SecretState) error {
 // keyringWords says how the keyring is.
 func keyringWords(st *control.SecretState) string {
 	words := st.State
-	if st.Reason != "" {
-		words += ": " + st.Reason
+	if st.Reason != "" { // which says the state too
+		words = st.Reason
 	}
 	if st.Detail != "" {
 		words += " (" + st.Detail + ")"

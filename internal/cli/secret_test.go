@@ -267,7 +267,7 @@ func TestSecretList(t *testing.T) {
 	f.secrets = control.SecretState{State: "locked", Reason: "the login keyring is locked", Fix: "Unlock it: log in on the desktop.", Detail: "Cannot get secret of a locked object", Secrets: []control.SecretInfo{bearer("k", "h")}}
 	check(t, "locked", w.hb("secret", "list"), said{
 		0, "NAME  KIND    HOSTS  HEADERS        USED BY  UPDATED\nk     static  h      Authorization  -        2026-11-30T08:00:00Z\n",
-		"hbrestd: keyring: locked: the login keyring is locked (Cannot get secret of a locked object)\nhbrestd: hint: Unlock it: log in on the desktop.\n",
+		"hbrestd: keyring: the login keyring is locked (Cannot get secret of a locked object)\nhbrestd: hint: Unlock it: log in on the desktop.\n",
 	})
 	check(t, "JSON", w.hb("secret", "list", "--json"), said{0, `{
   "state": "locked",
@@ -291,9 +291,9 @@ func TestSecretList(t *testing.T) {
     }
   ]
 }
-`, "hbrestd: keyring: locked: the login keyring is locked (Cannot get secret of a locked object)\nhbrestd: hint: Unlock it: log in on the desktop.\n"})
+`, "hbrestd: keyring: the login keyring is locked (Cannot get secret of a locked object)\nhbrestd: hint: Unlock it: log in on the desktop.\n"})
 	f.secrets = control.SecretState{State: "none", Reason: "there is no session bus"}
-	check(t, "none", w.hb("secret", "list"), said{0, "", "hbrestd: no credential is stored; `hbrestd secret set NAME --host HOST` stores one\nhbrestd: keyring: none: there is no session bus\n"})
+	check(t, "none", w.hb("secret", "list"), said{0, "", "hbrestd: no credential is stored; `hbrestd secret set NAME --host HOST` stores one\nhbrestd: keyring: there is no session bus\n"})
 	f.secrets = control.SecretState{State: "not asked", Reason: "the keyring is asked when a credential is first used"}
 	check(t, "not asked", w.hb("secret", "list"), said{0, "", "hbrestd: no credential is stored; `hbrestd secret set NAME --host HOST` stores one\n"})
 }
@@ -349,7 +349,7 @@ func TestUnusableKeyring(t *testing.T) {
 	w := newWorld(t, f)
 	for state, reason := range map[string]string{"locked": "the keyring is locked", "none": "there is no keyring", "key missing": "the keyring has no key"} {
 		f.secrets.State, f.secrets.Reason, f.secrets.Fix = state, reason, "Do this."
-		want := said{4, "", "hbrestd: error: credentials cannot be used now: " + state + ": " + reason + "\nhbrestd: hint: Do this.\n"}
+		want := said{4, "", "hbrestd: error: credentials cannot be used now: " + reason + "\nhbrestd: hint: Do this.\n"}
 		check(t, "set", w.hb("secret", "set", "new", "--host", "h"), want)
 		check(t, "rotate", w.hb("secret", "rotate", "orders-key", "--stdin"), want)
 	}

@@ -204,7 +204,11 @@ func (o *configOptions) set(ctx context.Context) error {
 	if s.Origin == "environment" {
 		o.app.warn("%s is set where the daemon was started, and wins", s.Variable)
 	}
-	return o.app.print(fmt.Sprintf("%s is %s (%s)\n", clean(s.Name), clean(s.Value), clean(s.Origin)))
+	text := fmt.Sprintf("%s is %s (%s)", s.Name, s.Value, s.Origin)
+	if s.Pending && !o.unset {
+		text += fmt.Sprintf("; %s is stored", s.Stored)
+	}
+	return o.app.print(clean(text) + "\n")
 }
 
 func (a *app) configExplainCommand() *cobra.Command {

@@ -108,7 +108,7 @@ func TestConfig(t *testing.T) {
 	check(t, "unset unknown", w.hb("config", "unset", "timeout"), unknown)
 	check(t, "explain unknown", w.hb("config", "explain", "timeout"), unknown)
 	check(t, "set", w.hb("config", "set", "call-timeout-ms", "30000"), said{0, "call-timeout-ms is 30000 (stored)\n", ""})
-	check(t, "set one that waits", w.hb("config", "set", "HB_WRAP_ADDR", "127.0.0.1:6000"), said{0, "addr is 127.0.0.1:4111 (default)\n", "hbrestd: it takes effect when the daemon starts the next time\n"})
+	check(t, "set one that waits", w.hb("config", "set", "HB_WRAP_ADDR", "127.0.0.1:6000"), said{0, "addr is 127.0.0.1:4111 (default); 127.0.0.1:6000 is stored\n", "hbrestd: it takes effect when the daemon starts the next time\n"})
 	check(t, "set one that loses", w.hb("config", "set", "allow-private", "0"), said{0, "allow-private is true (environment)\n", "hbrestd: warning: HB_WRAP_ALLOW_PRIVATE is set where the daemon was started, and wins\n"})
 	check(t, "set nothing", w.hb("config", "set", "addr", ""), said{2, "", "hbrestd: error: the value is empty; `hbrestd config unset` forgets a stored value\nhbrestd: hint: `hbrestd config set --help` shows how it is used.\n"})
 	check(t, "unset", w.hb("config", "unset", "call-timeout-ms"), said{0, "call-timeout-ms is 50000 (default)\n", ""})

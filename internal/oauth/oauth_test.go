@@ -358,7 +358,7 @@ func TestRefused(t *testing.T) {
 		{503, "", "503", true, "Repeat"},
 		{599, "", "599", true, "Repeat"},
 		{200, reason("invalid_client"), "200: invalid_client", false, "client id"},
-		{200, reason("bad_verification_code"), "200", false, "scope, audience"},
+		{200, reason("bad_verification_code"), "200 with an error that is none of OAuth2's", false, "scope, audience"},
 		{200, "error=invalid_scope&access_token=", "200: invalid_scope", false, "check the scope"},
 	} {
 		t.Run(fmt.Sprintf("%d %.40s", c.status, c.body), func(t *testing.T) {

@@ -44,6 +44,8 @@ func (e endpoint) refused(status int, code string, wait time.Duration) error {
 	words := ""
 	if code != "" {
 		words = ": " + code
+	} else if status < 300 {
+		words = " with an error that is none of OAuth2's"
 	}
 	f := fault.New("OAUTH_TOKEN_FAILED", "%s answered %d%s", e.name(), status, words).
 		With(fault.Status(status), fault.Retryable(again), fault.Hint("%s", e.advice(status, code)))

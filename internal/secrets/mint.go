@@ -210,10 +210,11 @@ func (v *Vault) fly(ctx context.Context, f *mintFlight, key string, r *record, s
 		Scope: r.OAuth.Scope, Audience: r.OAuth.Audience, AuthStyle: r.OAuth.AuthStyle,
 	})
 	if err == nil {
-		err = got.check()
+		err = got.check(r.Name)
 	}
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() != nil {
-		err = fail("OAUTH_TOKEN_UNREACHABLE", "the token endpoint did not answer within %d seconds", int(MintTimeout.Seconds())).With(fault.Cause(err))
+		err = fail("OAUTH_TOKEN_UNREACHABLE", "the token endpoint did not answer within %d seconds", int(MintTimeout.Seconds())).
+			With(fault.Cause(err), fault.Hint("Repeat the call in a moment; if it lasts, ask a person to check the token URL with `hbrestd secret show %s`.", r.Name))
 	}
 	now := v.now()
 	v.mu.Lock()
@@ -228,10 +229,11 @@ func (v *Vault) fly(ctx context.Context, f *mintFlight, key string, r *record, s
 }
 
 // check refuses what cannot be sent as a token, or not be found in an answer.
-func (t Token) check() error {
+func (t Token) check(name string) error {
 	text := t.access.bytes()
 	bad := func(what string) error {
-		return fail("OAUTH_TOKEN_BAD_ANSWER", "the token endpoint answered with a token that %s", what)
+		return fail("OAUTH_TOKEN_BAD_ANSWER", "the token endpoint answered with a token that %s", what).
+			With(fault.Hint("Ask a person to check the token URL: `hbrestd secret show %s`.", name))
 	}
 	switch {
 	case len(text) == 0:
