@@ -114,8 +114,16 @@ func (t *task) scrubText() func(string) string {
 	return t.grant.Scrub
 }
 
-// scrubbed is an error that holds no spelling of the credential.
+// scrubbed is an error that holds no spelling of the credential, with the
+// failure that it came after.
 func (t *task) scrubbed(err error) error {
+	if err != nil && t.before != nil {
+		return &repeated{t.cleaned(err), t.scrub(t.before)}
+	}
+	return t.cleaned(err)
+}
+
+func (t *task) cleaned(err error) error {
 	if t.grant == nil || err == nil {
 		return err
 	}

@@ -127,7 +127,8 @@ type task struct {
 	o     Options
 	grant *secrets.Grant // nil: no credential
 
-	retries int // requests sent again
+	retries int          // requests sent again
+	before  *fault.Error // why the request on its way is sent again; nil: it is not
 }
 
 func (e *Executor) send(ctx context.Context, w *wrapper.Wrapper, call *wrapper.Call, o Options) (_ *Outcome, retries int, _ error) {
@@ -255,8 +256,9 @@ func (e *Executor) Preview(w *wrapper.Wrapper, args []byte, maxPages int) (*Plan
 }
 
 // deadline renames what the call's own deadline or the caller's departure
-// caused: the outer cause is the one the reader can act on. A write that may
-// have reached the API is never called retryable.
+// caused: the outer cause is the one the reader can act on. What the API said by
+// its status it has said before, and a try that failed before is named. A write
+// that may have reached the API is never called retryable.
 func deadline(ctx context.Context, call *wrapper.Call, err error) *fault.Error {
 	f := fault.From(err)
 	ctxErr := ctx.Err()
@@ -264,7 +266,15 @@ func deadline(ctx context.Context, call *wrapper.Call, err error) *fault.Error {
 	if ctxErr == nil || f.Code == "RESPONSE_TOO_LARGE" || errors.As(err, &u) {
 		return f
 	}
+	var a *answered
+	if errors.Is(ctxErr, context.DeadlineExceeded) && errors.As(err, &a) && a.resp != nil {
+		return f
+	}
 	g := fault.From(ctxErr).With(fault.Cause(errors.Join(ctxErr, err)))
+	var r *repeated
+	if errors.As(err, &r) {
+		g.Message = fault.Shorten(g.Message+"; the try before failed: "+r.before.Message, fault.MaxMessage)
+	}
 	if call.Mutating() {
 		g.Retryable = false
 		g.Hint = "The write may have been applied: check before repeating it."

@@ -35,6 +35,7 @@ const headroom = 500 * time.Millisecond
 func (t *task) fetch(ctx context.Context, call *wrapper.Call, n int) (*leaf, error) {
 	key := keyOf(call)
 	doubt := false // an earlier try may have reached the API
+	t.before = nil
 	for try := 1; ; try++ {
 		l, err := t.try(ctx, call, key, n, try)
 		if err == nil {
@@ -45,6 +46,7 @@ func (t *task) fetch(ctx context.Context, call *wrapper.Call, n int) (*leaf, err
 			return nil, told(err, call, try, doubt)
 		}
 		doubt = doubt || !outbound.Unsent(err)
+		t.before = fault.From(err)
 		t.retries++
 		if err := sleep(ctx, pause); err != nil {
 			return nil, err
@@ -95,6 +97,14 @@ func pause(first time.Duration, n int, r float64) time.Duration {
 	whole := first << (n - 1)
 	return whole/2 + time.Duration(r*float64(whole))
 }
+
+// A repeated error is one of a request that was sent again.
+type repeated struct {
+	error
+	before *fault.Error // of the try before
+}
+
+func (r *repeated) Unwrap() error { return r.error }
 
 // told adds to a failure what the tries before it mean for its reader.
 func told(err error, call *wrapper.Call, tries int, doubt bool) error {

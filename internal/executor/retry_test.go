@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/hyperbolic-gateway/hb-rest/internal/executor"
 	"github.com/hyperbolic-gateway/hb-rest/internal/fault"
@@ -28,6 +29,8 @@ type answer struct {
 	body   string
 	err    error
 	took   time.Duration
+	late   bool // it comes also when the call is over meanwhile
+	cut    bool // only a part of the body came
 }
 
 // script answers try after try, the last answer again and again, and notes what
@@ -50,7 +53,9 @@ func (s *script) send(ctx context.Context, r *outbound.Request) (*outbound.Respo
 	select {
 	case <-time.After(a.took):
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		if !a.late {
+			return nil, ctx.Err()
+		}
 	}
 	if a.err != nil {
 		return nil, a.err
@@ -59,7 +64,7 @@ func (s *script) send(ctx context.Context, r *outbound.Request) (*outbound.Respo
 	for k, v := range a.header {
 		h.Set(k, v)
 	}
-	return &outbound.Response{Status: a.status, Header: h, Body: []byte(a.body), URL: r.URL}, nil
+	return &outbound.Response{Status: a.status, Header: h, Body: []byte(a.body), Partial: a.cut, URL: r.URL}, nil
 }
 
 const good = `{"id":1}`
@@ -253,6 +258,56 @@ func TestWaitThatDoesNotFit(t *testing.T) {
 	s, _, f = tries(t, doc("GET"), executor.Options{}, 50*time.Second, slow)
 	if f == nil || len(s.at) != 1 || f.Err.RetryAfter != 20*time.Second || f.Duration != 30*time.Second {
 		t.Errorf("after 30 s: %v %+v", s.at, f)
+	}
+}
+
+// A status that came is told, also when the deadline was over before its body was.
+func TestStatusOutlivesTheDeadline(t *testing.T) {
+	slow := answer{status: 429, header: map[string]string{"Retry-After": "7"}, body: `{"message":"slow do`, took: time.Minute, late: true, cut: true}
+	_, _, f := tries(t, doc("POST"), executor.Options{}, 3*time.Second, slow)
+	want := &fault.Error{
+		Code: "UPSTREAM_RATE_LIMITED", Status: 429, Retryable: true, RetryAfter: 7 * time.Second,
+		Message: "the API answered 429: no content type (19 bytes or more)", Hint: "Wait 7 s, then repeat the call; ask for fewer pages with max_pages.",
+	}
+	if d := cmp.Diff(want, f.Err, cmpopts.IgnoreUnexported(fault.Error{})); d != "" || f.Duration != 3*time.Second {
+		t.Errorf("after %v: %s", f.Duration, d)
+	}
+}
+
+// When the deadline ends a second try, the failure of the first is told, of the
+// same request only.
+func TestDeadlineInASecondTry(t *testing.T) {
+	const over = "the call's deadline ended it before anything was complete"
+	hang := answer{took: time.Hour}
+	for name, c := range map[string]struct {
+		before answer
+		want   string
+	}{
+		"status":     {answer{status: 503, body: `{"message":"deploying"}`}, over + "; the try before failed: the API answered 503: deploying"},
+		"connection": {answer{err: fault.New("UPSTREAM_CONNECT", "api.example.com closed the connection before it answered")}, over + "; the try before failed: api.example.com closed the connection before it answered"},
+	} {
+		_, _, f := tries(t, doc("GET"), executor.Options{}, 3*time.Second, c.before, hang)
+		if f.Err.Code != "CALL_DEADLINE" || f.Err.Message != c.want || f.Retries != 1 {
+			t.Errorf("%s: %+v", name, f.Err)
+		}
+	}
+	_, _, f := tries(t, doc("GET"), executor.Options{}, 3*time.Second, hang)
+	if f.Err.Message != over {
+		t.Errorf("one try: %q", f.Err.Message)
+	}
+	_, _, f = tries(t, doc("GET"), executor.Options{}, 3*time.Second, answer{status: 503, body: `{"message":"` + strings.Repeat("x", 1000) + `"}`}, hang)
+	if n := len([]rune(f.Err.Message)); n > fault.MaxMessage || !strings.HasPrefix(f.Err.Message, over+"; the try before failed: the API answered 503: xxx") {
+		t.Errorf("%d characters: %s", n, f.Err.Message)
+	}
+	// A later page that ends so does not name what went well in the end.
+	page := answer{status: 200, body: `{"items":[{"id":1}],"next":"b"}`}
+	_, out, f := tries(t, cursorDoc, executor.Options{}, 3*time.Second, answer{status: 503}, page, hang)
+	if f != nil || out.Paging.Stopped != "deadline" || out.Paging.Error.Message != over {
+		t.Errorf("%+v %v", out, f)
+	}
+	_, out, f = tries(t, cursorDoc, executor.Options{}, 3*time.Second, page, answer{status: 503}, hang)
+	if f != nil || out.Paging.Stopped != "deadline" || out.Paging.Error.Message != over+"; the try before failed: the API answered 503" {
+		t.Errorf("%+v %v", out, f)
 	}
 }
 

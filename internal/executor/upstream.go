@@ -206,6 +206,9 @@ func describe(resp *outbound.Response, body recipe.Value) string {
 	if kind, _ := kindOf(resp); kind != "" && body == nil {
 		what = strings.TrimPrefix(strings.TrimPrefix(kind, "a "), "an ")
 	}
+	if resp.Partial {
+		return fmt.Sprintf("%s (%d bytes or more)", what, len(resp.Body))
+	}
 	return fmt.Sprintf("%s (%d bytes)", what, len(resp.Body))
 }
 

@@ -104,7 +104,7 @@ var catalogue = []Entry{
 	{"UPSTREAM_DNS", groupUpstream, 200, true, "The host name could not be resolved.", "Check the host in the wrapper's request.url, or this machine's network connection."},
 	{"UPSTREAM_CONNECT", groupUpstream, 200, true, "Connection refused, unreachable, or reset before an answer.", "Check that the API is up, and the host and port in the wrapper's request.url; then repeat the call."},
 	{"UPSTREAM_TLS", groupUpstream, 200, false, "The certificate is expired, for another host, or of an unknown issuer.", "Check the API's certificate, or the host in the wrapper's request.url."},
-	{"UPSTREAM_PROTOCOL", groupUpstream, 200, false, "The answer is not HTTP, or its header is too large.", "Check the scheme and port in the wrapper's request.url."},
+	{"UPSTREAM_PROTOCOL", groupUpstream, 200, false, "The answer is not HTTP, is malformed on its way (chunks, trailer), or has a header that is too large.", "Check the scheme and port in the wrapper's request.url."},
 
 	{"RESPONSE_TOO_LARGE", groupResponse, 200, false, "The answer is over 5 MB after decompression.", "Ask for fewer items or a smaller page."},
 	{"RESPONSE_NOT_JSON", groupResponse, 200, false, "The answer is not JSON; the message says what it is, or its content type and the line or byte where reading stopped.", "Check that the URL is the API's JSON endpoint; set Accept: application/json."},

@@ -375,7 +375,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// Retry-After is believed from an endpoint that may be asked again.
+// Retry-After is believed from an endpoint that may be asked again, also when
+// only half of its answer comes.
 func TestRetryAfter(t *testing.T) {
 	for _, c := range []struct {
 		status int
@@ -393,17 +394,23 @@ func TestRetryAfter(t *testing.T) {
 		{429, "Mon, 30 Nov 2020 12:00:00 GMT", 0, true, "Repeat the call in a moment."},
 		{400, "7", 0, false, "Ask a person to check scope, audience and auth style (now body): `hbrestd secret show orders`."},
 	} {
-		t.Run(fmt.Sprint(c.status, c.header), func(t *testing.T) {
-			w := newWorld(t, func(rw http.ResponseWriter, _ *http.Request) {
-				rw.Header().Set("Retry-After", c.header)
-				rw.WriteHeader(c.status)
+		for _, half := range []bool{false, true} {
+			t.Run(fmt.Sprint(c.status, c.header, half), func(t *testing.T) {
+				w := newWorld(t, func(rw http.ResponseWriter, _ *http.Request) {
+					rw.Header().Set("Retry-After", c.header)
+					if half {
+						rw.Header().Set("Content-Length", "99")
+					}
+					rw.WriteHeader(c.status)
+					_, _ = io.WriteString(rw, `{"error":`)
+				})
+				_, err := w.mint()
+				failed(t, err, problem{"OAUTH_TOKEN_FAILED", fmt.Sprintf("the token endpoint example.com answered %d", c.status), c.status, c.again, c.want})
+				if f := fault.From(err); f.Hint != c.hint {
+					t.Errorf("hint %q, want %q", f.Hint, c.hint)
+				}
 			})
-			_, err := w.mint()
-			failed(t, err, problem{"OAUTH_TOKEN_FAILED", fmt.Sprintf("the token endpoint example.com answered %d", c.status), c.status, c.again, c.want})
-			if f := fault.From(err); f.Hint != c.hint {
-				t.Errorf("hint %q, want %q", f.Hint, c.hint)
-			}
-		})
+		}
 	}
 }
 

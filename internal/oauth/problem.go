@@ -119,8 +119,6 @@ func (e endpoint) unsent(err error) error {
 		return e.redirected(f.Status)
 	case strings.HasPrefix(code, "POLICY_"):
 		return e.policy(f)
-	case f.Status >= 400 && (strings.HasPrefix(code, "UPSTREAM_") || strings.HasPrefix(code, "RESPONSE_")):
-		return e.refused(f.Status, "", 0) // the body could not be read; the status said enough
 	case code == "RESPONSE_TOO_LARGE":
 		return e.bad("with more than 64 KiB")
 	case code == "RESPONSE_ENCODING":

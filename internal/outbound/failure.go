@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"net/http/httptrace"
 	"strings"
 	"sync"
@@ -193,11 +194,15 @@ func (c *Client) readFault(ctx context.Context, h *hop, status int, err error) e
 		return endOfContext(ctx, true)
 	case errors.As(err, &enc):
 		return fault.New("RESPONSE_ENCODING", "%s", enc).With(with...)
-	case strings.Contains(err.Error(), "chunk"):
+	case isCut(err) || isTLS(err) || err.Error() == "http: unexpected EOF reading trailer":
+		return fault.New("RESPONSE_INCOMPLETE", "the answer stopped before its end").
+			With(append(with, fault.Retryable(h.safe), brokenHint(!h.safe))...)
+	case errors.Is(err, http.ErrLineTooLong) || strings.Contains(err.Error(), "chunk") && !strings.Contains(err.Error(), "trailer"):
 		return fault.New("UPSTREAM_PROTOCOL", "the answer's chunks are malformed").With(with...)
 	}
-	return fault.New("RESPONSE_INCOMPLETE", "the answer stopped before its end").
-		With(append(with, fault.Retryable(h.safe), brokenHint(!h.safe))...)
+	// A trailer that breaks off is among these: net/http tells it from an endless
+	// one as little as from a malformed one.
+	return fault.New("UPSTREAM_PROTOCOL", "the end of the answer is malformed").With(with...)
 }
 
 // isTimeout reports a time limit of the transport's own, whose errors have no

@@ -69,6 +69,13 @@ func TestFailures(t *testing.T) {
 		"short chunk":            {say("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab"), "RESPONSE_INCOMPLETE", "stopped", true, false},
 		"no last chunk":          {say("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n"), "RESPONSE_INCOMPLETE", "stopped", true, false},
 		"bad chunk length":       {say("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nab\r\n"), "UPSTREAM_PROTOCOL", "chunks", false, false},
+		"endless chunk line":     {say("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2;" + strings.Repeat("x", 8192)), "UPSTREAM_PROTOCOL", "chunks", false, false},
+		"chunk line at its end":  {say("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2;" + strings.Repeat("x", 4095) + "\r\nab\r\n0\r\n\r\n"), "UPSTREAM_PROTOCOL", "chunks", false, false},
+		"bare LF in chunks":      {say("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\nab\r\n0\r\n\r\n"), "UPSTREAM_PROTOCOL", "chunks", false, false},
+		"bad trailer":            {say("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n0\r\nno colon\r\n\r\n"), "UPSTREAM_PROTOCOL", "the end of the answer", false, false},
+		"huge trailer":           {say("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n0\r\nX: " + strings.Repeat("x", 8192) + "\r\n\r\n"), "UPSTREAM_PROTOCOL", "the end of the answer", false, false},
+		"half a trailer":         {say("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n0\r\nX: y"), "UPSTREAM_PROTOCOL", "the end of the answer", false, false},
+		"no end of the trailer":  {say("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n0\r\n"), "RESPONSE_INCOMPLETE", "stopped", true, false},
 		"gzip cut by connection": {say("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 99\r\n\r\n\x1f\x8b\x08\x00\x00"), "RESPONSE_INCOMPLETE", "stopped", true, false},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -40,6 +40,15 @@ const (
 	MaxRequestBody   = 5 << 20  // bytes, the same as for answers
 	MaxRequestHeader = 64 << 10 // bytes of names and values together
 	maxHeader        = 1 << 20  // bytes of an answer's header
+
+	// Of an answer that is no success the body only explains the status.
+	maxMessage  = 1 << 20         // bytes of it, after decompression
+	messageTime = 2 * time.Second // for its last byte, after the header
+
+	// A redirect's short page may go by, so that the connection can be kept: the
+	// next request would most often go to the same host.
+	maxPage  = 2 << 10                // bytes
+	pageTime = 100 * time.Millisecond // about what a new connection costs
 )
 
 // A Policy says where requests may go and how much may come back. Its zero
@@ -143,11 +152,14 @@ func (r *Request) write() bool {
 // repeatable reports whether sending the request twice does no harm.
 func (r *Request) repeatable() bool { return r.Repeatable || !r.write() }
 
-// A Response is the final answer, whatever its status.
+// A Response is the final answer, whatever its status. A 2xx is whole. Of any
+// other the status has said what became of the request: of its body at most 1
+// MiB are read, within two seconds, and a fault in it is none of the request.
 type Response struct {
 	Status   int
 	Header   http.Header   // as received, without Content-Encoding
 	Body     []byte        // after decompression, in the answer's own charset: see UTF8
+	Partial  bool          // Body is not all of it, or could not be decoded; never with a 2xx
 	URL      *url.URL      // of the last hop
 	Hops     int           // redirects followed
 	Duration time.Duration // of all hops

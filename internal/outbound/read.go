@@ -2,6 +2,7 @@ package outbound
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -19,7 +20,7 @@ const slack = 64 << 10
 // output for ever), and then decoded by as many at once as there are processors:
 // a slow connection so holds no window, and many bombs cost what a few do.
 func (c *Client) read(resp *http.Response, method string) ([]byte, error) {
-	if method == http.MethodHead || resp.StatusCode == http.StatusNoContent || resp.StatusCode == http.StatusNotModified {
+	if !hasBody(resp, method) {
 		return nil, nil
 	}
 	if isEventStream(resp.Header.Get("Content-Type")) {
@@ -37,17 +38,52 @@ func (c *Client) read(resp *http.Response, method string) ([]byte, error) {
 		return nil, errTooLarge
 	}
 	data, err := readCapped(resp.Body, limit, resp.ContentLength)
-	if err != nil || len(codings) == 0 || len(data) == 0 { // nothing is nothing, whatever it was said to be
+	if err != nil {
 		return data, err
 	}
-	ctx := resp.Request.Context()
+	return c.decode(resp.Request.Context(), data, codings, c.policy.MaxBytes)
+}
+
+// message returns what can be had of a body that only explains the status, and
+// an error if that is not all. What is compressed is whole or nothing.
+func (c *Client) message(resp *http.Response, method string) ([]byte, error) {
+	if !hasBody(resp, method) {
+		return nil, nil
+	}
+	if isEventStream(resp.Header.Get("Content-Type")) {
+		return firstBytes(resp.Body)
+	}
+	codings, err := contentCodings(resp.Header.Values("Content-Encoding"))
+	if err != nil {
+		return nil, err
+	}
+	limit := min(maxMessage, c.policy.MaxBytes)
+	data, err := readCapped(resp.Body, limit, resp.ContentLength)
+	if err != nil && len(codings) > 0 {
+		return nil, err
+	}
+	if err != nil {
+		return data, err
+	}
+	return c.decode(resp.Request.Context(), data, codings, limit)
+}
+
+func hasBody(resp *http.Response, method string) bool {
+	return method != http.MethodHead && resp.StatusCode != http.StatusNoContent && resp.StatusCode != http.StatusNotModified
+}
+
+// decode undoes the codings when it is its turn.
+func (c *Client) decode(ctx context.Context, data []byte, codings []string, limit int64) ([]byte, error) {
+	if len(codings) == 0 || len(data) == 0 { // nothing is nothing, whatever it was said to be
+		return data, nil
+	}
 	select {
 	case c.decoding <- struct{}{}:
 		defer func() { <-c.decoding }()
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	return decode(data, codings, c.policy.MaxBytes)
+	return decode(data, codings, limit)
 }
 
 // isEventStream tells an answer that goes on until somebody hangs up. Waiting

@@ -309,8 +309,8 @@ func TestBodyCap(t *testing.T) {
 			}
 		}
 	}
-	_, err := answer(t, outbound.Policy{}, "GET", nil, 418, make([]byte, outbound.DefaultMaxBytes+1))
-	if f := wantFault(t, err, "RESPONSE_TOO_LARGE", "5242880"); f.Status != 418 || f.Retryable {
+	_, err := answer(t, outbound.Policy{}, "GET", nil, 203, make([]byte, outbound.DefaultMaxBytes+1))
+	if f := wantFault(t, err, "RESPONSE_TOO_LARGE", "5242880"); f.Status != 203 || f.Retryable {
 		t.Errorf("%+v", f)
 	}
 	if resp, err := answer(t, outbound.Policy{}, "GET", nil, 200, make([]byte, outbound.DefaultMaxBytes)); err != nil || len(resp.Body) != outbound.DefaultMaxBytes {

@@ -212,7 +212,9 @@ func refused(r *Request, at time.Time) Exchange {
 // roundTrip sends one hop and reads its answer. With an error the response, if
 // any, holds the status and what was read.
 func (c *Client) roundTrip(ctx context.Context, h *hop) (*Response, error) {
-	w, wctx := h.wire(ctx)
+	own, leave := context.WithCancel(ctx)
+	defer leave()
+	w, wctx := h.wire(own)
 	got, err := c.way(h).RoundTrip(c.request(wctx, h))
 	if err != nil {
 		w.fail()
@@ -225,14 +227,17 @@ func (c *Client) roundTrip(ctx context.Context, h *hop) (*Response, error) {
 		return resp, fault.New("UPSTREAM_PROTOCOL", "%s wants to switch to another protocol", h.target.host).With(fault.Status(got.StatusCode))
 	}
 	if isRedirect(got.StatusCode) {
-		const short = 2 << 10 // a short page may go by so that the connection stays; more is not worth it
-		if got.ContentLength <= short {
-			_, _ = io.CopyN(io.Discard, got.Body, short)
+		if got.ContentLength <= maxPage {
+			defer time.AfterFunc(pageTime, leave).Stop()
+			_, _ = io.CopyN(io.Discard, got.Body, maxPage)
 		}
 		return resp, nil
 	}
-	resp.Body, err = c.read(got, h.method)
-	if err != nil {
+	if got.StatusCode < 200 || got.StatusCode > 299 {
+		defer time.AfterFunc(messageTime, leave).Stop()
+		resp.Body, err = c.message(got, h.method)
+		resp.Partial = err != nil
+	} else if resp.Body, err = c.read(got, h.method); err != nil {
 		return resp, c.readFault(ctx, h, resp.Status, err)
 	}
 	resp.Header.Del("Content-Encoding")
