@@ -6,13 +6,14 @@ LDFLAGS  ?= -s -w
 TOOLS    := $(GO) tool -modfile=internal/tools/go.mod
 T        ?= 30s
 
-.PHONY: demo test build install lint docs golden fuzz bench cross clean
+.PHONY: demo test build install lint docs golden fuzz bench cross package package-check clean
 
 demo: ## show what an agent sees, with throw-away daemons and a sample API on loopback
 	$(GO) run ./internal/e2e/demo
 
 test: ## everything: units, golden files, protocol cases, fuzz seeds, end-to-end scripts
 	$(GO) test $(TESTFLAGS) ./...
+	$(GO) -C internal/tools test $(TESTFLAGS) ./...
 
 build: ## both programs into bin/
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/ ./cmd/hbrestd ./cmd/hb-rest ./cmd/hbrestd-keyring
@@ -23,14 +24,16 @@ install: ## both programs into Go's bin folder
 lint: ## formatting, vet for three systems, staticcheck, errcheck
 	@out=$$($(TOOLS) gofumpt -l cmd internal pkg); test -z "$$out" || { echo "not formatted (run gofumpt -w):"; echo "$$out"; exit 1; }
 	$(GO) vet ./...
+	$(GO) -C internal/tools vet ./...
 	GOOS=windows $(GO) vet ./...
 	GOOS=darwin $(GO) vet ./...
 	$(TOOLS) staticcheck ./...
 	$(TOOLS) errcheck -ignoretests -exclude internal/tools/errcheck.txt ./...
 
-docs: ## regenerate docs/errors.md and docs/cli.md
+docs: ## regenerate docs/errors.md, docs/cli.md, manual pages and completions
 	$(GO) test ./internal/fault -run TestErrorsPage -update
 	$(GO) test ./internal/cli -run TestCLIPage -update
+	$(GO) test ./internal/shim -run TestManual -update
 
 golden: ## rewrite golden files with what the code says now; read the diff
 	$(GO) test ./pkg/... ./internal/... -update
@@ -47,10 +50,21 @@ bench: ## all benchmarks
 
 cross: ## the systems we build for
 	@set -e; for t in linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64; do \
-	  echo "$$t"; GOOS=$${t%/*} GOARCH=$${t#*/} CGO_ENABLED=0 $(GO) build -o /dev/null ./cmd/hbrestd; \
-	  GOOS=$${t%/*} GOARCH=$${t#*/} CGO_ENABLED=0 $(GO) build -o /dev/null ./cmd/hb-rest; \
-	  GOOS=$${t%/*} GOARCH=$${t#*/} CGO_ENABLED=0 $(GO) build -o /dev/null ./cmd/hbrestd-keyring; \
+	  GOOS=$${t%/*} GOARCH=$${t#*/} CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/cross/$$t/ ./cmd/hbrestd ./cmd/hb-rest ./cmd/hbrestd-keyring; \
+	  case $$t in linux/amd64) echo "$$t";; linux/*) echo "$$t: cross-built, not run";; *) echo "$$t: vetted and cross-built, not run";; esac; \
 	done
 
+package: ## deb, rpm, tar.gz and zip into dist/, of the commit that is checked out (PACK='-targets linux/amd64' makes fewer)
+	$(GO) -C internal/tools run ./pack $(PACK)
+
+package-check: ## the packages of two clones, in folders of different names, have the same bytes
+	@set -e; tmp=$$(mktemp -d); trap 'rm -rf "$$tmp"' EXIT; \
+	for name in a "another folder"; do \
+	  git clone -q . "$$tmp/$$name"; \
+	  $(GO) -C internal/tools run ./pack -root "$$tmp/$$name" -out "$$tmp/$$name/dist" $(PACK); \
+	done; \
+	cmp "$$tmp/a/dist/SHA256SUMS" "$$tmp/another folder/dist/SHA256SUMS"; \
+	echo "twice the same bytes:"; cat "$$tmp/a/dist/SHA256SUMS"
+
 clean:
-	rm -rf $(BIN)
+	rm -rf $(BIN) dist
