@@ -296,7 +296,7 @@ func TestBytesBesideAPeer(t *testing.T) {
 			kept++
 		}
 	}
-	t.Logf("the peer keeps %d of 10 ids; the price 5.00: %v", kept, strings.Contains(answer, "5.00"))
+	t.Logf("the peer keeps %d of 10 ids; the price 5.00: %v", kept, strings.Contains(answer, `"price": 5.00`))
 	t.Logf("\n| what | bytes on the wire | bytes a model reads | tokens of these |\n| --- | --- | --- | --- |\n%s", &b)
 	if tokens[2]*10 > tokens[0] || tokens[2]*10 > tokens[1] {
 		t.Errorf("the table has %d tokens, the JSON %d, the peer's answer %d", tokens[2], tokens[0], tokens[1])

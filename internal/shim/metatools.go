@@ -105,6 +105,7 @@ func documentMembers() map[string]string {
 			`More pages: "pagination":{"type":"offset","offsetParam":"skip","limitParam":"limit","pageSize":30} (or cursor, link). ` +
 			`Field formats: text, number, integer, currency, percent, bytes, date, datetime, boolean, link, image, code, list, json, html, markdown.`,
 		"exposeAsTool": "Also a tool of its own",
+		"mutating":     "true for a GET that changes data",
 	}
 }
 
