@@ -192,8 +192,8 @@ func skipped(check, format string, args ...any) finding {
 func wrong(check string, err error) finding {
 	_, e := explain(nil, err)
 	fix, run := commandIn(e.Hint)
-	detail, inline := e.Message, ""
-	if detail, inline, _ = strings.Cut(e.Message, "; run: "); inline != "" {
+	detail, inline, found := strings.Cut(e.Message, "; run: ")
+	if found {
 		fix, run = "", []string{inline}
 	}
 	return finding{Check: check, State: findFail, Detail: detail, Fix: fix, Run: run}
