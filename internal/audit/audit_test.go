@@ -718,6 +718,43 @@ func TestFollow(t *testing.T) {
 	})
 }
 
+// The first process of a home is like any other: an intent of it is shown when
+// its result comes.
+func TestFollowFreshTrail(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := &memory{}
+		l := open(t, m.options())
+		for _, call := range []string{"a", "b"} {
+			if err := l.Intent(t.Context(), write(call)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if rows, next, err := l.Follow(ctx, 0, 10); len(rows) != 0 || next != 3 || err != nil { // 1 opens the file
+			t.Errorf("before the results: %v, %d, %v", rows, next, err)
+		}
+		l.Result(done(write("b"), 201, ""))
+		if err := l.Settle(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		want := []audit.Merged{{Seq: 4, Row: done(write("b"), 201, "")}}
+		for _, after := range []uint64{0, 3} {
+			rows, next, err := l.Follow(t.Context(), after, 10)
+			if diff := cmp.Diff(want, rows); diff != "" || next != 4 || err != nil {
+				t.Errorf("after %d: next %d, %v (-want +got):\n%s", after, next, err, diff)
+			}
+		}
+		// Last has no later page on which an intent could come again: it shows all.
+		want = append([]audit.Merged{{Seq: 2, Row: write("a"), Outcome: audit.OutcomeUnknown}}, want...)
+		rows, _, err := l.Last(10)
+		if diff := cmp.Diff(want, rows); diff != "" || err != nil {
+			t.Errorf("Last: %v (-want +got):\n%s", err, diff)
+		}
+		closeLog(t, l)
+	})
+}
+
 // A file that is full is closed with a row, and the next one begins with one
 // that names the head. Without the older file the chain still holds.
 func TestRotation(t *testing.T) {

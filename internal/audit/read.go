@@ -81,7 +81,7 @@ var errEnough = errors.New("enough")
 
 // between merges up to n of the rows (after, last].
 func (l *Log) between(ctx context.Context, after, last uint64, n int) ([]Merged, uint64, error) {
-	m, next := merger{after: l.started}, last
+	m, next := merger{follows: true, started: l.started}, last
 	full := false
 	err := l.opt.Scan(after+1, func(row []byte) error {
 		h, _ := l.read(row)
@@ -114,9 +114,10 @@ func (l *Log) between(ctx context.Context, after, last uint64, n int) ([]Merged,
 
 // A merger joins intents and results. Rows are added in their order.
 type merger struct {
-	// after: intents beyond this number are left out, because their results
-	// are still to come; 0: none are.
-	after uint64
+	// follows leaves out the intents beyond the number started, because their
+	// results are still to come.
+	follows bool
+	started uint64
 
 	list      []Merged
 	dropped   []bool
@@ -149,7 +150,7 @@ func (m *merger) add(row []byte) uint64 {
 	switch c.phase {
 	case phaseOpen, phaseClose:
 	case phaseIntent:
-		if m.after > 0 && s.seq > m.after {
+		if m.follows && s.seq > m.started {
 			break
 		}
 		if m.open == nil {

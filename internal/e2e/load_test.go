@@ -97,8 +97,6 @@ func TestLoad(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	stop(t, d.process) // the trail of a home that has been used before
-	d.process = startDaemon(t, d.home, "HB_WRAP_ALLOW_PRIVATE=1")
 	var wrong atomic.Int64
 	complain := func(format string, args ...any) {
 		if wrong.Add(1) <= 5 {
