@@ -135,34 +135,29 @@ func (op *operation) recipe() recipe.Object {
 	if op.answer == nil {
 		return nil
 	}
-	var samples []recipe.Value
-	if e := op.answer.example; e != nil {
-		samples = append(samples, parsed(e))
+	r, sample, hints := derived(parsed(op.answer.example))
+	if r == nil {
+		s := &sampler{&schemaReader{d: op.document, budget: schemaBudget}}
+		made, _ := s.sample("", 0, op.answer.schema)
+		r, sample, hints = derived(made)
 	}
-	fromSchema := func() recipe.Value {
-		s := &sampler{schemaReader: &schemaReader{d: op.document, budget: schemaBudget}}
-		v, _ := s.sample("", 0, op.answer.schema)
-		return v
-	}
-	for i := range 2 {
-		if i == 1 {
-			samples = append(samples, fromSchema())
-		}
-		if i >= len(samples) {
-			continue
-		}
-		r, hints := recipe.Derive(samples[i], recipe.DeriveOptions{Skip: redact.CredentialKey})
-		if r == nil {
-			continue
-		}
+	if r != nil {
 		doc := r.Document()
-		if plan := op.paging(r, samples[i], hints); plan != nil {
+		if plan := op.paging(r, sample, hints); plan != nil {
 			doc = append(doc, recipe.Member{Key: "pagination", Value: plan})
 		}
 		return doc
 	}
 	op.notes.add("the document does not say what the answer looks like: the recipe is missing, and `hbrestd recipe derive` makes one from an answer")
 	return nil
+}
+
+func derived(sample recipe.Value) (*recipe.Recipe, recipe.Value, []recipe.Note) {
+	if sample == nil {
+		return nil, nil, nil
+	}
+	r, hints := recipe.Derive(sample, recipe.DeriveOptions{Skip: redact.CredentialKey})
+	return r, sample, hints
 }
 
 // parsed is an example that was written as the text of its JSON.

@@ -60,11 +60,14 @@ func (op *operation) credentials(params []*param) error {
 			continue
 		}
 		w, err := op.way(o)
-		if err != nil {
+		switch {
+		case err != nil:
 			why = err
-			continue
+		case w == nil: // not defined
+			open = true
+		default:
+			ways = append(ways, w)
 		}
-		ways = append(ways, w)
 	}
 	var chosen *way
 	for _, w := range ways {
@@ -132,18 +135,17 @@ func (op *operation) credentialParams(params []*param, w *way) (out *way, requir
 	return w, required
 }
 
-// way reads one security requirement, all of whose schemes are needed.
+// way reads one security requirement, all of whose schemes are needed. It is
+// nil without an error when the document does not define one of them.
 func (op *operation) way(requirement recipe.Object) (*way, error) {
 	var out *way
 	var names []string
 	for _, m := range requirement {
 		v, _, err := op.deref(get(op.schemes.list, m.Key))
-		if err != nil {
-			return nil, err
-		}
 		scheme, ok := v.(recipe.Object)
-		if !ok {
-			return nil, refuse("AUTH_SCHEME", "the security scheme %s is not defined", cut(cleanText(m.Key), 40))
+		if err != nil || !ok {
+			op.notes.add("it needs the credential %s, which the document does not define: set request.auth", cut(cleanText(m.Key), 40))
+			return nil, nil
 		}
 		w, err := op.scheme(m.Key, scheme, m.Value)
 		if err != nil {

@@ -81,11 +81,9 @@ func (op *operation) requestBody(params []*param) error {
 		}
 		last = refuse(code, "%s", why)
 	}
-	if required || op.version == v2 {
-		return last
+	if op.method != "DELETE" || required {
+		return last // even when it is optional: an upload without its file is no use
 	}
-	// Without its body such an operation says little, but it is a request that
-	// the document allows.
 	op.notes.add("the optional body is left out: %s", last.Error())
 	return nil
 }

@@ -205,7 +205,7 @@ func (op *operation) address(params []*param) (string, error) {
 	var b strings.Builder
 	b.WriteString(op.server.address)
 	rest := op.path
-	used := map[string]bool{}
+	holes := map[string]string{}
 	for {
 		literal, after, open := strings.Cut(rest, "{")
 		if strings.ContainsAny(literal, "}#") {
@@ -219,19 +219,19 @@ func (op *operation) address(params []*param) (string, error) {
 		if !closed || name == "" || strings.Contains(name, "{") {
 			return "", refuse("PATH", "the path has a { without its }")
 		}
-		if used[name] {
-			return "", refuse("PATH", "the path names %s twice", cut(name, 40))
-		}
-		used[name] = true
-		hole, err := op.hole(name, params)
-		if err != nil {
-			return "", err
+		hole, again := holes[name]
+		if !again {
+			var err error
+			if hole, err = op.hole(name, params); err != nil {
+				return "", err
+			}
+			holes[name] = hole
 		}
 		b.WriteString(hole)
 		rest = behind
 	}
 	for _, p := range params {
-		if p.in == "path" && !used[p.name] {
+		if _, used := holes[p.name]; p.in == "path" && !used {
 			op.notes.add("the path parameter %s is not in the path and is left out", cut(p.name, 40))
 		}
 	}
