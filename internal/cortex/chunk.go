@@ -231,7 +231,19 @@ func joins(s string, i int) bool {
 	const joiner = '\u200d'
 	return unicode.IsMark(after) || after == joiner || before == joiner ||
 		after >= 0x1f3fb && after <= 0x1f3ff || // colour of skin
-		isFlag(after) && isFlag(before)
+		isFlag(after) && oddFlags(s[:i])
+}
+
+// oddFlags reports whether s ends with half a flag: two signs make one.
+func oddFlags(s string) bool {
+	odd := false
+	for {
+		r, size := utf8.DecodeLastRuneInString(s)
+		if !isFlag(r) {
+			return odd
+		}
+		odd, s = !odd, s[:len(s)-size]
+	}
 }
 
 func isFlag(r rune) bool { return r >= 0x1f1e6 && r <= 0x1f1ff }

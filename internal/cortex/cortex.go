@@ -48,6 +48,12 @@ type Index struct {
 	db        *sql.DB // nil while the file is closed
 	closed    bool
 	recovered string // about the last damaged file that was set aside
+	trimming  bool   // removing the oldest pages is at work
+
+	// work is what goes on beside calls, until life ends with Close.
+	work sync.WaitGroup
+	life context.Context //nolint:containedctx // of the Index itself, not of a call
+	end  context.CancelFunc
 
 	// idle is guarded by mu, because it is stopped by those who wait for turn.
 	mu   sync.Mutex
@@ -71,18 +77,23 @@ func Open(path string, o Options) *Index {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	x := &Index{path: path, o: o, turn: make(chan struct{}, 1)}
+	x.life, x.end = context.WithCancel(context.Background())
 	x.turn <- struct{}{}
 	return x
 }
 
-// Close waits for the call at work and gives the file up. Calls after it fail
+// Close waits for the call at work and gives the file up; removing the oldest
+// pages is broken off. Calls after it fail
 // with CORTEX_UNAVAILABLE; a second Close does nothing.
 func (x *Index) Close() error {
+	x.end()
 	<-x.turn
-	defer x.give()
 	x.closed = true
 	x.stopTimer()
-	return x.shut()
+	err := x.shut()
+	x.give()
+	x.work.Wait()
+	return err
 }
 
 // take waits for the turn. The error is CORTEX_TIMEOUT or CALL_CANCELLED.

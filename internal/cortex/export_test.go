@@ -45,3 +45,6 @@ func (x *Index) Used(t testing.TB) int64 {
 
 // SetLimit goes below what Open allows.
 func (x *Index) SetLimit(n int64) { x.o.MaxBytes = n }
+
+// WaitTrimmed waits until the oldest pages were removed.
+func (x *Index) WaitTrimmed() { x.work.Wait() }

@@ -40,32 +40,27 @@ func (x *Index) Forget(ctx context.Context, f Filter) (int, error) {
 		where, args = where+" AND at < ?", append(args, f.Before.UnixMilli())
 	}
 	n := 0
-	err := x.use(ctx, false, false, "forgetting documents", func(db *sql.DB) error {
-		for {
-			k, err := removeSome(ctx, db, "SELECT id FROM pages WHERE "+where+" LIMIT 200", args...)
-			n += k
-			if err != nil {
-				return err
-			}
-			if k == 0 {
-				break
-			}
-		}
-		if n == 0 {
-			return nil
-		}
-		// The words of what was removed stay in the full-text table until it is
-		// merged, and its text in the log until that is written back.
-		if _, err := db.ExecContext(ctx, "INSERT INTO words(words) VALUES('optimize')"); err != nil {
+	for last := -1; last != 0; n += last {
+		last = 0
+		err := x.use(ctx, false, false, "forgetting documents", func(db *sql.DB) (err error) {
+			last, err = removeSome(ctx, db, "SELECT id FROM pages WHERE "+where+" LIMIT 200", args...)
 			return err
+		})
+		if err != nil {
+			return n, err
 		}
-		if err := vacuum(ctx, db); err != nil {
-			return err
-		}
+	}
+	if n == 0 {
+		return 0, nil
+	}
+	if err := x.compact(ctx); err != nil {
+		return n, err
+	}
+	// The log still has what it was written to forget.
+	return n, x.use(ctx, false, false, "forgetting documents", func(db *sql.DB) error {
 		_, err := db.ExecContext(ctx, "PRAGMA wal_checkpoint(truncate)")
 		return err
 	})
-	return n, err
 }
 
 // forgetAll removes the files: nothing is as sure, and it works on a damaged
@@ -135,43 +130,126 @@ func removeSome(ctx context.Context, db *sql.DB, query string, args ...any) (int
 	return len(ids), tx.Commit()
 }
 
-// trim removes the oldest pages while the file is above its limit.
+// trim starts to remove the oldest pages if the file is above its limit. It
+// goes on beside other calls, because it may take seconds. Its caller has the
+// turn.
 func (x *Index) trim(ctx context.Context, db *sql.DB) error {
 	size, err := fileSize(ctx, db)
-	if err != nil || size <= x.o.MaxBytes {
+	if err != nil || size <= x.o.MaxBytes || x.trimming {
 		return err
 	}
+	x.trimming = true
+	x.work.Go(func() {
+		err := x.removeOldest(x.life)
+		if err != nil && x.life.Err() == nil {
+			x.o.Log.Error("cortex: the oldest documents could not be removed", "error", err)
+		}
+		<-x.turn
+		x.trimming = false
+		x.give()
+	})
+	return nil
+}
+
+// removeOldest removes a twentieth of the pages at a time, the oldest first,
+// until the file is not above its limit. The newest page always stays.
+func (x *Index) removeOldest(ctx context.Context) error {
 	for {
-		if err := vacuum(ctx, db); err != nil {
+		if err := x.compact(ctx); err != nil {
 			return err
 		}
-		size, err := fileSize(ctx, db)
-		if err != nil || size <= x.o.MaxBytes {
+		share := 0
+		err := x.use(ctx, false, false, "measuring the index", func(db *sql.DB) error {
+			size, err := fileSize(ctx, db)
+			if err != nil || size <= x.o.MaxBytes {
+				return err
+			}
+			return db.QueryRowContext(ctx, "SELECT min(max(1, count(*) / 20), count(*) - 1) FROM pages").Scan(&share)
+		})
+		if err != nil || share <= 0 {
 			return err
 		}
-		// A twentieth at a time, so that the work of merging is not done for
-		// each page; the newest page is never the one to go.
-		n, err := removeSome(ctx, db, "SELECT id FROM pages ORDER BY at, id LIMIT (SELECT min(max(1, count(*) / 20), count(*) - 1) FROM pages)")
-		if err != nil || n == 0 {
-			return err
+		for left := share; left > 0; left -= step {
+			err := x.use(ctx, false, false, "removing the oldest documents", func(db *sql.DB) error {
+				_, err := removeSome(ctx, db, "SELECT id FROM pages ORDER BY at, id LIMIT ?", min(left, step))
+				return err
+			})
+			if err != nil {
+				return err
+			}
 		}
-		if _, err := db.ExecContext(ctx, "INSERT INTO words(words) VALUES('optimize')"); err != nil {
-			return err
-		}
-		x.o.Log.Debug("cortex: the oldest documents made room", "documents", n)
+		x.o.Log.Debug("cortex: the oldest documents made room", "documents", share)
 	}
 }
 
-// vacuum gives free pages of the file back.
-func vacuum(ctx context.Context, db *sql.DB) error {
+// How much is done of a long work before others get their turn: pages of an
+// index and pages of the file, some 50 ms each.
+const (
+	step      = 20
+	mergeStep = 500
+)
+
+// compact merges the full-text table, which takes the words of removed pages
+// out of it, and gives free pages of the file back.
+func (x *Index) compact(ctx context.Context) error {
+	for first, done := true, false; !done; first = false {
+		done = true // unless there is a file
+		err := x.use(ctx, false, false, "merging the index", func(db *sql.DB) (err error) {
+			done, err = merge(ctx, db, first)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	for done := false; !done; {
+		done = true
+		err := x.use(ctx, false, false, "giving room back", func(db *sql.DB) (err error) {
+			done, err = vacuum(ctx, db)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// merge does a step of merging everything into one; it is done when a step
+// changes next to nothing (https://www.sqlite.org/fts5.html#the_merge_command).
+func merge(ctx context.Context, db *sql.DB, first bool) (done bool, err error) {
+	n := mergeStep
+	if first {
+		n = -mergeStep
+	}
+	var before, after int64
+	if err := db.QueryRowContext(ctx, "SELECT total_changes()").Scan(&before); err != nil {
+		return false, err
+	}
+	if _, err := db.ExecContext(ctx, "INSERT INTO words(words, rank) VALUES('merge', ?)", n); err != nil {
+		return false, err
+	}
+	if err := db.QueryRowContext(ctx, "SELECT total_changes()").Scan(&after); err != nil {
+		return false, err
+	}
+	return after-before < 2, nil
+}
+
+// vacuum gives some free pages of the file back.
+func vacuum(ctx context.Context, db *sql.DB) (done bool, err error) {
 	// Each step of this statement frees one page, so it is read to its end.
-	rows, err := db.QueryContext(ctx, "PRAGMA incremental_vacuum")
+	rows, err := db.QueryContext(ctx, "PRAGMA incremental_vacuum(1000)")
 	if err != nil {
-		return err
+		return false, err
 	}
 	for rows.Next() {
 	}
-	return errors.Join(rows.Err(), rows.Close())
+	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+		return false, err
+	}
+	var left int
+	err = db.QueryRowContext(ctx, "PRAGMA freelist_count").Scan(&left)
+	return left == 0, err
 }
 
 // fileSize is the size of the database without its log, in bytes.

@@ -162,13 +162,14 @@ func TestOldestGoFirst(t *testing.T) {
 	const limit = 1_000_000
 	x, path := newIndex(t, cortex.Options{MaxBytes: limit})
 	c := newCorpus()
-	const n = 700 // pages of about 3 kB in the file
+	const n = 450 // pages of about 3 kB in the file
 	for i := range n {
 		p := c.page(i, 1)
 		p.At = now.Add(time.Duration(i) * time.Minute)
 		p.Text += fmt.Sprintf("\n\npage_number_%d", i)
 		add(t, x, p)
 	}
+	x.WaitTrimmed()
 	if err := x.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -217,6 +218,7 @@ func TestNothingGoesAtTheLimit(t *testing.T) {
 		}
 		// One page alone stays whatever its size; a second one makes room.
 		add(t, x, page("a", "1", "lighthouse"))
+		x.WaitTrimmed()
 		if got := len(keys(t, x, cortex.Query{Text: "lighthouse"})); got != 1+c.want {
 			t.Errorf("limit %d of %d: %d pages", c.limit, size, got)
 		}

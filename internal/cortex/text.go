@@ -123,7 +123,8 @@ func isWord(r rune) bool {
 }
 
 // fold is how a word is compared: without case, accents and width, as
-// unicode61 with remove_diacritics 2 does it.
+// unicode61 with remove_diacritics 2 does it. The marks of other scripts, such
+// as the two dots that make が of か, are no accents.
 func fold(s string) string {
 	ascii := true
 	for i := 0; i < len(s) && ascii; i++ {
@@ -134,7 +135,7 @@ func fold(s string) string {
 	}
 	var b strings.Builder
 	for _, r := range norm.NFKD.String(s) {
-		if !unicode.Is(unicode.Mn, r) {
+		if r < 0x300 || r > 0x36f {
 			b.WriteRune(unicode.ToLower(r))
 		}
 	}
