@@ -9,6 +9,7 @@ import (
 
 	"github.com/hyperbolic-gateway/hb-rest/internal/clientconfig"
 	"github.com/hyperbolic-gateway/hb-rest/internal/config"
+	"github.com/hyperbolic-gateway/hb-rest/internal/daemon"
 )
 
 type pathsOptions struct {
@@ -55,13 +56,15 @@ func (o *pathsOptions) run() error {
 		return err
 	}
 	l := placeList{Places: daemonPlaces(d), Clients: clientPlaces(env)}
+	if key := daemon.KeyFile(d); exists(key) { // a backup without it is of no use, and few have one
+		l.Places = append(l.Places, place{Name: "encrypted key", Path: key})
+	}
 	if s, _, err := config.LoadShim(o.app.env, o.app.goos); err == nil && s.LogPath != "" {
 		l.Places = append(l.Places, place{Name: "log of hb-rest", Path: s.LogPath})
 	}
 	for _, list := range [][]place{l.Places, l.Clients} {
 		for i := range list {
-			_, err := os.Lstat(list[i].Path)
-			list[i].Exists = !errors.Is(err, fs.ErrNotExist)
+			list[i].Exists = exists(list[i].Path)
 		}
 	}
 	if o.json {
@@ -75,6 +78,11 @@ func (o *pathsOptions) run() error {
 		return o.app.print(separated(t.rows))
 	}
 	return o.app.print(aligned(t, 1<<20, true)) // a path that is cut is none
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return !errors.Is(err, fs.ErrNotExist)
 }
 
 func daemonPlaces(d config.Daemon) []place {

@@ -301,6 +301,10 @@ func TestPaths(t *testing.T) {
   "clients": []
 }
 `, ""})
+	w.file("wrap/keyring/master", "x") // of the setting keyring=file: a backup needs it
+	if got := w.hb("paths"); !strings.Contains(got.Out, "encrypted key") || !strings.Contains(got.Out, "HOME/wrap/keyring/master") {
+		t.Errorf("%+v", got)
+	}
 	for goos, want := range map[string]string{"darwin": "/u/Library/Application Support/Code/User/mcp.json", "windows": `C:\a\Code\User\mcp.json`} {
 		found := clientPlaces(clientconfig.Env{
 			OS: goos,

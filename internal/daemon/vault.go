@@ -56,6 +56,9 @@ func (d *Daemon) openVault(ctx context.Context) (err error) {
 // passphrase.
 func (d *Daemon) systemKey(ctx context.Context) (secrets.KeySource, error) {
 	unavailable := func(reason, fix string) (secrets.KeySource, error) {
+		if d.given.Keyring != "off" { // a server's administrator reads the log
+			d.log.Warn("credentials cannot be used before the next start", "reason", reason, "hint", fix)
+		}
 		return func(context.Context, bool) ([]byte, error) {
 			return nil, &secrets.KeyError{State: secrets.State{Status: secrets.None, Reason: reason, Fix: fix}}
 		}, nil
@@ -73,7 +76,7 @@ func (d *Daemon) systemKey(ctx context.Context) (secrets.KeySource, error) {
 	}
 	if d.given.Keyring == "file" {
 		// Its folder is this home's already, and may be moved or restored elsewhere.
-		k.Backend, k.Dir, k.Item = secrets.EncryptedFile, filepath.Join(d.given.WrapDir, "keyring"), fileItem
+		k.Backend, k.Dir, k.Item = secrets.EncryptedFile, filepath.Dir(KeyFile(d.given)), fileItem
 		if err := os.MkdirAll(k.Dir, 0o700); err != nil { // the program that writes there makes no folders
 			return unavailable("the folder of the encrypted file cannot be made", "Check "+d.given.WrapDir+", then start the daemon again.")
 		}
@@ -129,6 +132,10 @@ func (d *Daemon) enterPassphrase(ctx context.Context, k *secrets.Keyring) error 
 
 // fileItem is the name of the encrypted file.
 const fileItem = "master"
+
+// KeyFile is where the key of a home's credentials is when the setting keyring
+// is file.
+func KeyFile(cfg config.Daemon) string { return filepath.Join(cfg.WrapDir, "keyring", fileItem) }
 
 // keyItem is the key's name in the system's keyring: one for each home, so that two
 // daemons of one user do not share a key.
