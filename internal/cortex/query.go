@@ -89,7 +89,7 @@ func (q *question) phrase(s string) {
 		return true
 	})
 	if len(ws) > 0 {
-		e := quote(strings.Join(ws, " "))
+		e := "{title heading text} : " + quote(strings.Join(ws, " ")) // not the other forms of words
 		q.units = append(q.units, unit{must: e, any: e, phrase: true})
 	}
 }
@@ -204,9 +204,9 @@ func (q question) all() string {
 	return and(es)
 }
 
-// loose is the expression for what has every phrase and, if there are words,
-// one of them. Words for which common says that very many chunks have them
-// count, but do not suffice: to weigh each of those chunks takes too long.
+// loose is the expression for what has every phrase, or without a phrase one of
+// the words. Words for which common says that very many chunks have them count,
+// but do not suffice: to weigh each of those chunks takes too long.
 func (q question) loose(common func(expr string) (bool, error)) (string, error) {
 	var phrases, rare, frequent []string
 	for _, u := range q.units {
@@ -226,18 +226,17 @@ func (q question) loose(common func(expr string) (bool, error)) (string, error) 
 			rare = append(rare, u.any)
 		}
 	}
+	need, more := or(rare), frequent
 	switch {
 	case len(phrases) > 0:
-		if words := append(rare, frequent...); len(words) > 0 {
-			phrases = append(phrases, or(words))
-		}
-		return and(phrases), nil
+		need, more = and(phrases), append(rare, frequent...)
 	case len(rare) == 0:
-		return or(frequent), nil
-	case len(frequent) == 0:
-		return or(rare), nil
+		need, more = or(frequent), nil
 	}
-	return or([]string{or(rare), and([]string{or(rare), or(frequent)})}), nil
+	if len(more) == 0 {
+		return need, nil
+	}
+	return or([]string{need, and([]string{need, or(more)})}), nil
 }
 
 func quote(s string) string { return `"` + strings.ReplaceAll(s, `"`, `""`) + `"` }
