@@ -108,6 +108,7 @@ func copyFile(t *testing.T, from, to string) {
 type servant struct {
 	t       *testing.T
 	home    string
+	bin     string // where the programs are
 	manager *exec.Cmd
 	env     []string
 }
@@ -168,7 +169,7 @@ func (s *servant) try(argv ...string) (string, int) {
 	return string(out), cmd.ProcessState.ExitCode()
 }
 
-func (s *servant) program(name string) string { return filepath.Join(s.home, tools, name) }
+func (s *servant) program(name string) string { return filepath.Join(s.bin, name) }
 
 // hb runs hbrestd, which must end with the exit code.
 func (s *servant) hb(exit int, args ...string) string {
@@ -214,7 +215,7 @@ func (s *servant) status() (st struct {
 }
 
 func serviceLife(t *testing.T, home string) {
-	s := &servant{t: t, home: home}
+	s := &servant{t: t, home: home, bin: filepath.Join(home, tools)}
 	begin := time.Now()
 	measured := func(what string, d time.Duration) { t.Logf("measured: %s: %.2f s", what, d.Seconds()) }
 	l, err := net.Listen("tcp", "127.0.0.1:0")

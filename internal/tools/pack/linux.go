@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/goreleaser/nfpm/v2"
 	_ "github.com/goreleaser/nfpm/v2/deb" // formats that nfpm knows by being imported
@@ -16,7 +17,7 @@ import (
 // linuxPackages lays out in stage what packaging/nfpm.yaml names, and makes a
 // deb and an rpm of it.
 func linuxPackages(root, stage, out string, t target, s stamp, notices []byte) ([]string, error) {
-	if err := layOut(root, stage, notices); err != nil {
+	if err := layOut(root, stage, s, notices); err != nil {
 		return nil, err
 	}
 	config, err := os.ReadFile(filepath.Join(root, "packaging", "nfpm.yaml"))
@@ -69,7 +70,7 @@ func linuxPackage(format, config, out string, t target, s stamp) (name string, e
 
 // layOut writes the compressed pages and the text about copyright beside the
 // programs, and copies what else is packed.
-func layOut(root, stage string, notices []byte) error {
+func layOut(root, stage string, s stamp, notices []byte) error {
 	write := func(name string, data []byte, err error) error {
 		if err != nil {
 			return err
@@ -80,7 +81,7 @@ func layOut(root, stage string, notices []byte) error {
 		}
 		return os.WriteFile(path, data, 0o644)
 	}
-	copied := map[string]string{"README.md": "README.md", "systemd": "systemd/*.service", "docs": "docs/*.md", "completions": "packaging/completions/*", "man": "packaging/man/*"}
+	copied := map[string]string{"README.md": "README.md", "lintian": "packaging/lintian", "systemd": "systemd/*.service", "docs": "docs/*.md", "completions": "packaging/completions/*", "man": "packaging/man/*"}
 	var errs []error
 	for to, pattern := range copied {
 		paths, err := filepath.Glob(filepath.Join(root, filepath.FromSlash(pattern)))
@@ -105,13 +106,24 @@ func layOut(root, stage string, notices []byte) error {
 	errs = append(errs, write("changelog.gz", log, err))
 	small, err := squeeze(notices)
 	errs = append(errs, write("THIRD_PARTY_NOTICES.txt.gz", small, err))
-	text, err := copyright(root)
+	news, err := squeeze(debianChangelog(s))
+	errs = append(errs, write("changelog.Debian.gz", news, err))
+	text, err := copyright(root, s)
 	errs = append(errs, write("copyright", text, err))
 	return errors.Join(errs...)
 }
 
+// maintainer is the one of packaging/nfpm.yaml.
+const maintainer = "The authors of hb-rest <hb-rest@example.invalid>"
+
+// debianChangelog is about the package; what is new in the programs is in changelog.gz.
+func debianChangelog(s stamp) []byte {
+	return fmt.Appendf(nil, "hb-rest (%s-1) unstable; urgency=medium\n\n  * Packed from the source. What is new: changelog.gz.\n\n -- %s  %s\n",
+		s.version, maintainer, s.time.Format(time.RFC1123Z))
+}
+
 // copyright is the file of that name in a Debian package.
-func copyright(root string) ([]byte, error) {
+func copyright(root string, s stamp) ([]byte, error) {
 	own, err := os.ReadFile(filepath.Join(root, "LICENSE"))
 	if errors.Is(err, fs.ErrNotExist) {
 		own, err = []byte("The source of hb-rest comes without a file that grants a licence.\n"), nil
@@ -119,7 +131,6 @@ func copyright(root string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	text := "Source: https://github.com/hyperbolic-gateway/hb-rest\nCopyright: the authors of hb-rest\n\n" + string(own) +
-		"\nThe programs are linked with code of others. Which, and under which terms,\nis in THIRD_PARTY_NOTICES.txt.gz beside this file.\n"
-	return []byte(text), nil
+	return fmt.Appendf(nil, "Source: https://github.com/hyperbolic-gateway/hb-rest\nCopyright (C) %d the authors of hb-rest\n\n%s\n"+
+		"The programs are linked with code of others. Which, and under which terms,\nis in THIRD_PARTY_NOTICES.txt.gz beside this file.\n", s.time.Year(), own), nil
 }

@@ -146,7 +146,7 @@ func render(t target, list []*module) ([]byte, error) {
 			if err != nil {
 				return nil, err
 			}
-			body = append(bytes.TrimSpace(bytes.ReplaceAll(body, []byte("\r\n"), []byte("\n"))), '\n')
+			body = append(bytes.Trim(bytes.ReplaceAll(body, []byte("\r\n"), []byte("\n")), "\n"), '\n')
 			rel, err := filepath.Rel(m.dir, path)
 			if err != nil {
 				return nil, err
