@@ -62,7 +62,7 @@ func row(x outbound.Exchange) audit.Row {
 		call += "-" + strconv.Itoa(x.Hop)
 	}
 	code := x.Err
-	if code == "" {
+	if code == "" { // nobody has read the answer
 		code = executor.StatusCode(x.Method, x.Status)
 	}
 	return audit.Row{

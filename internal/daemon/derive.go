@@ -143,14 +143,20 @@ func (d *Daemon) fetch(ctx context.Context, text string) (recipe.Value, error) {
 	req.Header.Set("Accept", "application/json")
 	req.Timeout = deriveTimeout
 	req.Tag = outbound.Tag{Kind: "derive", Call: newCall()}
-	resp, err := st.out.Send(ctx, req)
-	if err != nil {
+	var v recipe.Value
+	var f *fault.Error
+	req.Judge = func(resp *outbound.Response) fault.Code {
+		if f = executor.StatusFault("GET", resp, d.now()); f == nil {
+			v, f = executor.Decode(resp)
+		}
+		if f != nil {
+			return f.Code
+		}
+		return ""
+	}
+	if _, err := st.out.Send(ctx, req); err != nil {
 		return nil, err
 	}
-	if f := executor.StatusFault("GET", resp, d.now()); f != nil {
-		return nil, f
-	}
-	v, f := executor.Decode(resp)
 	if f != nil {
 		return nil, f
 	}

@@ -62,10 +62,40 @@ func (t *task) try(ctx context.Context, call *wrapper.Call, key string, n, try i
 	if try > 1 && t.o.Call != "" { // and for each try
 		req.Tag.Call += "-try" + itoa(try)
 	}
+	var got reading
+	req.Judge = func(resp *outbound.Response) fault.Code { return got.judge(t, call, resp) }
 	resp, err := t.sendWith(ctx, call, req)
 	if err != nil {
 		return nil, err
 	}
+	if got.judge(t, call, resp) != "" {
+		return nil, got.err
+	}
+	return got.leaf, nil
+}
+
+// A reading is what a call makes of the newest answer to a request. It is made
+// while the request is sent, so that its audit row has the code of the call.
+type reading struct {
+	of   *outbound.Response
+	leaf *leaf
+	err  *answered
+}
+
+// judge reads an answer once and returns the code of what is wrong with it.
+func (r *reading) judge(t *task, call *wrapper.Call, resp *outbound.Response) fault.Code {
+	if r.of != resp {
+		r.of = resp
+		r.leaf, r.err = t.read(call, t.received(resp))
+	}
+	if r.err == nil {
+		return ""
+	}
+	return r.err.err.Code
+}
+
+// read reads an answer.
+func (t *task) read(call *wrapper.Call, resp *outbound.Response) (*leaf, *answered) {
 	if f := statusFault(call, resp, t.e.c.Now()); f != nil {
 		return nil, &answered{f, final(resp), resp}
 	}

@@ -114,8 +114,9 @@ func seconds(d time.Duration) string {
 	return fmt.Sprintf("%d s", int64((d+time.Second-1)/time.Second))
 }
 
-// StatusCode is the code of a status alone, for the audit trail; empty for a
-// success, for a redirect and when there was no answer.
+// StatusCode is the code of a status alone, for the audit trail of an answer
+// that nobody has read; empty for a success, for a redirect and when there was
+// no answer.
 func StatusCode(method string, status int) fault.Code {
 	if status < 400 {
 		return ""

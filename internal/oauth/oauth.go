@@ -53,11 +53,27 @@ func (c *client) mint(ctx context.Context, r secrets.MintRequest) (secrets.Token
 		return secrets.Token{}, err
 	}
 	e := endpoint{request: r, host: req.URL.Host}
+	var of *outbound.Response
+	var token secrets.Token
+	var failed error
+	// An answer is read once, while the request is sent: its row has the code.
+	judge := func(resp *outbound.Response) fault.Code {
+		if of != resp {
+			of = resp
+			token, failed = e.read(resp, c.now())
+		}
+		if failed == nil {
+			return ""
+		}
+		return fault.From(failed).Code
+	}
+	req.Judge = judge
 	resp, err := c.send(ctx, req)
 	if err != nil {
 		return secrets.Token{}, e.unsent(err)
 	}
-	return e.read(resp, c.now())
+	judge(resp)
+	return token, failed
 }
 
 // request is what the endpoint is sent. It shows the client in the style that a

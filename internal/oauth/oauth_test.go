@@ -365,6 +365,9 @@ func TestRefused(t *testing.T) {
 			w := answers(t, c.status, "", c.body)
 			_, err := w.mint()
 			failed(t, err, problem{"OAUTH_TOKEN_FAILED", "the token endpoint example.com answered " + c.words, c.status, c.again, 0})
+			if len(w.results) != 1 || w.results[0].Err != "OAUTH_TOKEN_FAILED" {
+				t.Errorf("observed %+v", w.results)
+			}
 			if f := fault.From(err); !strings.Contains(f.Hint, c.hint) {
 				t.Errorf("hint %q has no %q", f.Hint, c.hint)
 			}

@@ -137,6 +137,12 @@ type Request struct {
 	// Timeout begins, but for a redirect; it ends with the context.
 	Rate Rate
 	Tag  Tag
+	// Judge says what is wrong with the final answer, "" for nothing, and that is
+	// Exchange.Err: whether an answer is a failure only its reader knows. It is
+	// called once, before Observe, with the answer that Send then returns, and may
+	// change it; the request has left its place and its time has stopped. nil:
+	// nothing is ever wrong with an answer.
+	Judge func(*Response) fault.Code
 }
 
 // NewRequest makes a request, so that callers need not import net/http.
@@ -177,7 +183,7 @@ type Exchange struct {
 	Duration time.Duration
 	Status   int        // 0 if there was no answer
 	Bytes    int64      // of the body, after decompression, as far as read
-	Err      fault.Code // empty if the hop went well
+	Err      fault.Code // empty if the hop went well, by Request.Judge as well
 }
 
 // A Client sends requests under one policy. It is safe for concurrent use. A

@@ -45,17 +45,20 @@ func (w *pipeWorld) pipes(t *testing.T, p outbound.Policy) *outbound.Client {
 		Lookup: func(_ context.Context, host string) ([]netip.Addr, error) {
 			return nil, &net.DNSError{Err: "no such host", Name: host, IsNotFound: true}
 		},
-		DialAddr: func(context.Context, netip.AddrPort) (net.Conn, error) {
-			w.mu.Lock()
-			w.dials++
-			w.mu.Unlock()
-			ours, theirs := net.Pipe()
-			go w.serve(theirs)
-			return ours, nil
-		},
+		DialAddr: w.dial,
 	})
 	t.Cleanup(c.Close)
 	return c
+}
+
+// dial connects to w by a pipe.
+func (w *pipeWorld) dial(context.Context, netip.AddrPort) (net.Conn, error) {
+	w.mu.Lock()
+	w.dials++
+	w.mu.Unlock()
+	ours, theirs := net.Pipe()
+	go w.serve(theirs)
+	return ours, nil
 }
 
 func (w *pipeWorld) serve(c net.Conn) {

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/hyperbolic-gateway/hb-rest/internal/fault"
@@ -16,7 +17,8 @@ import (
 // A hop is one exchange of a request: the request itself, or a redirect of it.
 type hop struct {
 	req    *Request
-	n      int // 0 for the request itself
+	n      int       // 0 for the request itself
+	begin  time.Time // of the whole request
 	method string
 	header http.Header // what the caller gave, less what redirects took away
 	body   []byte
@@ -43,7 +45,7 @@ func (c *Client) Send(ctx context.Context, r *Request) (*Response, error) {
 		c.observe(ctx, refused(r, begin), err)
 		return nil, err
 	}
-	h.limit, h.most = limit, c.policy.MaxTimeout
+	h.begin, h.limit, h.most = begin, limit, c.policy.MaxTimeout
 	turn, err := c.wait(ctx, ctx, h)
 	if err != nil {
 		return nil, err
@@ -56,7 +58,6 @@ func (c *Client) Send(ctx context.Context, r *Request) (*Response, error) {
 			return nil, err
 		}
 		if next == nil {
-			resp.Duration, resp.Hops = c.opt.Now().Sub(begin), h.n
 			return resp, nil
 		}
 		h = next
@@ -156,6 +157,7 @@ func (c *Client) exchange(caller, ctx context.Context, h *hop, t *turn) (resp *R
 		c.observe(ctx, x, err)
 		return nil, nil, err
 	}
+	leave = sync.OnceFunc(leave)
 	defer leave()
 	if h.req.Durable && c.opt.Intent != nil {
 		if err := c.opt.Intent(ctx, x); err != nil {
@@ -165,6 +167,7 @@ func (c *Client) exchange(caller, ctx context.Context, h *hop, t *turn) (resp *R
 	}
 	t.start()
 	resp, err = c.roundTrip(ctx, h)
+	leave() // nobody has to wait for what becomes of the answer
 	if resp != nil {
 		x.Status, x.Bytes = resp.Status, int64(len(resp.Body))
 	}
@@ -172,7 +175,14 @@ func (c *Client) exchange(caller, ctx context.Context, h *hop, t *turn) (resp *R
 		next, err = c.follow(h, resp)
 	}
 	err = ended(caller, h, err)
-	c.observe(ctx, x, err)
+	x.ended(c.opt.Now(), err)
+	defer func() { c.report(ctx, x) }() // also when the judge panics
+	if err == nil && next == nil {
+		resp.Duration, resp.Hops = c.opt.Now().Sub(h.begin), h.n
+		if h.req.Judge != nil {
+			x.Err = h.req.Judge(resp)
+		}
+	}
 	return resp, next, err
 }
 
@@ -184,16 +194,24 @@ func intentFault(err error) error {
 	return fault.New("AUDIT_FAILED", "the audit trail could not record the request, so it was not sent").With(fault.Cause(err))
 }
 
-// observe reports the end of a hop. The row is written even when the call is over.
+// observe reports the end of a hop that got no answer.
 func (c *Client) observe(ctx context.Context, x Exchange, err error) {
-	if c.opt.Observe == nil {
-		return
-	}
+	x.ended(c.opt.Now(), err)
+	c.report(ctx, x)
+}
+
+func (x *Exchange) ended(at time.Time, err error) {
+	x.Duration = at.Sub(x.Start)
 	if err != nil {
 		x.Err = fault.From(err).Code
 	}
-	x.Duration = c.opt.Now().Sub(x.Start)
-	c.opt.Observe(context.WithoutCancel(ctx), x)
+}
+
+// report hands a hop out. The row is written even when the call is over.
+func (c *Client) report(ctx context.Context, x Exchange) {
+	if c.opt.Observe != nil {
+		c.opt.Observe(context.WithoutCancel(ctx), x)
+	}
 }
 
 // refused is the record of a request that the policy stopped before its first
