@@ -65,6 +65,12 @@ func open(path string, o Options) (*opened, error) {
 			}
 			continue
 		}
+		if from := img.format(); from > 0 && from < fileFormat {
+			if _, err := migrate(path, img.txid, from, formatSteps()[from-1:], o); err != nil && !errors.Is(err, errReplaced) {
+				return nil, err
+			}
+			continue
+		}
 		db, file, err := lock(path, img.txid, o.LockTimeout)
 		if errors.Is(err, errReplaced) {
 			continue
