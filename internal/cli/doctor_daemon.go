@@ -258,12 +258,10 @@ func (o *checkup) storeOffline() []finding {
 	const check = "wrappers"
 	l, err := o.offline.Store, o.offline.StoreErr
 	switch {
+	case errors.Is(err, fs.ErrPermission): // the file, or its folder, is a finding already
+		return []finding{skipped(check, "%s cannot be read", o.d.StorePath)}
 	case err != nil:
-		f := wrong(check, err)
-		if errors.Is(err, fs.ErrPermission) {
-			f.Fix, f.Run = "", []string{"chmod 600 " + o.quote(o.d.StorePath)}
-		}
-		return []finding{f}
+		return []finding{wrong(check, err)}
 	case !l.Exists:
 		return []finding{skipped(check, "there is no %s yet", o.d.StorePath)}
 	case l.InUse:

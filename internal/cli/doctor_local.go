@@ -148,8 +148,8 @@ func (o *checkup) files() []finding {
 		f := finding{Check: "files", State: findFail}
 		uid, foreign := foreignOwner(info)
 		switch {
-		case err != nil:
-			f.Detail, f.Fix = fmt.Sprintf("%s cannot be looked at: %v", p, reasonOf(err)), "Mend its folder first."
+		case err != nil: // its folder is a finding already
+			return append(out, skipped("files", "%s cannot be looked at: %v", p, reasonOf(err)))
 		case !info.Mode().IsRegular():
 			f.Detail, f.Fix = p+" is not a regular file", "Stop the daemon, move that away, and start it again:"
 			f.Run = []string{"mv " + o.quote(p) + " " + o.quote(p+".away")}
@@ -176,8 +176,11 @@ func (o *checkup) files() []finding {
 // disk writes a small file where the daemon writes, and removes it.
 func (o *checkup) disk() finding {
 	dir := o.d.WrapDir
-	if _, err := os.Lstat(dir); err != nil {
+	switch _, err := os.Lstat(dir); {
+	case errors.Is(err, fs.ErrNotExist):
 		return skipped("disk", "%s is not there", dir)
+	case err != nil:
+		return skipped("disk", "%s cannot be looked at: %v", dir, reasonOf(err))
 	}
 	if err := writeTest(dir); err != nil {
 		return finding{
