@@ -29,10 +29,10 @@ var headerWords = []string{
 	"appkey", "authkey", "adminkey",
 }
 
-// queryNames are query and form keys known by their whole name. Some (key, code,
-// auth, pass, pin, session) are honest names in other APIs; they are refused all
-// the same, because each is the credential of a widely used one: key of Google,
-// code of Azure Functions, sid of several session schemes.
+// queryNames are query and form keys known by their whole name. Some (key, auth,
+// pass, pin, session) are honest names in other APIs; they are refused all the
+// same, because each is the credential of a widely used one: key of Google, sid
+// of several session schemes.
 var queryNames = set(`
 	apikey apikeyid xapikey apitoken xapitoken apisecret apipassword
 	key token accesstoken xaccesstoken refreshtoken idtoken authtoken xauthtoken
@@ -43,7 +43,7 @@ var queryNames = set(`
 	auth authorization authentication authkey bearer credential credentials
 	session sessionid sid sessid jsessionid phpsessid connectsid aspsessionid
 	jwt sig signature hmac
-	code codeverifier otp totp pin
+	codeverifier otp totp pin
 	privatekey accesskey accesskeyid secretaccesskey awsaccesskeyid awssecretaccesskey
 	xamzsignature xamzcredential xamzsecuritytoken xgoogsignature xgoogcredential
 	hapikey appkey appsecret consumerkey consumersecret
@@ -51,8 +51,17 @@ var queryNames = set(`
 	csrf csrftoken csrfmiddlewaretoken xcsrftoken xsrf xsrftoken authenticitytoken
 `)
 
-// honestNames are those of queryNames that mean a credential alone but not
-// behind another word and a mark: country:code, sort/key.
+// codeNames are keys that most often hold a country, a product or a status, and
+// sometimes the key of an Azure Function or an OAuth code: their values decide.
+var codeNames = set("code")
+
+// longCode is the shortest value, in bytes, that is taken for a key: an OAuth
+// code has 20 at least with the services seen, a function's key has 44 and more,
+// and what people call a code is shorter.
+const longCode = 20
+
+// honestNames are those of queryNames and codeNames that mean a credential alone
+// but not behind another word and a mark: country:code, sort/key.
 var honestNames = set("key code pin session auth pass")
 
 // keyNames are keys of data known by their whole name.

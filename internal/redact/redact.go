@@ -39,11 +39,20 @@ func CredentialHeader(name string) bool {
 // brackets are judged each, user[password] and token[0] alike, and so are those
 // between marks at which some servers split: a;token, data(token), user:password.
 // A page's token passes in every shape: page_token, page[token].
-func CredentialQuery(name string) bool {
+func CredentialQuery(name string) bool { return isNamed(name, queryNames) }
+
+// CredentialPair reports whether a query or form key with this value is a
+// credential: by its name, or as a "code" that is as long as a key. Wrappers
+// must not have such a pair.
+func CredentialPair(name, value string) bool {
+	return CredentialQuery(name) || len(value) >= longCode && isNamed(name, codeNames)
+}
+
+func isNamed(name string, known map[string]bool) bool {
 	before := ""
 	for i, inner := range append([]string{name}, strings.FieldsFunc(name, isBracket)...) {
 		joined := joinedName(inner)
-		if queryNames[joined] && !(i > 0 && pageToken(before, joined)) {
+		if known[joined] && !(i > 0 && pageToken(before, joined)) {
 			return true
 		}
 		if i == 0 {
@@ -53,7 +62,7 @@ func CredentialQuery(name string) bool {
 		words := strings.FieldsFunc(inner, isMark)
 		for _, word := range words {
 			word = normal(word)
-			if queryNames[word] && !(len(words) > 1 && honestNames[word]) && !pageToken(last, word) {
+			if known[word] && !(len(words) > 1 && honestNames[word]) && !pageToken(last, word) {
 				return true
 			}
 			last = word
@@ -130,7 +139,7 @@ func MaskHeaders(h map[string][]string, also ...string) map[string][]string {
 }
 
 // URL writes u for a person: user information, and the values of query and
-// fragment keys that [CredentialQuery] or [CredentialKey] knows, become [Mask];
+// fragment keys that [CredentialPair] or [CredentialKey] knows, become [Mask];
 // everything else keeps its spelling and order. The path is shown as it is: no
 // rule can tell a secret in it. The result is for reading, not for parsing.
 func URL(u *url.URL) string {
@@ -161,13 +170,13 @@ func URL(u *url.URL) string {
 func Query(raw string) string {
 	pairs := strings.Split(raw, "&")
 	for i, pair := range pairs {
-		key, _, has := strings.Cut(pair, "=")
+		key, value, has := strings.Cut(pair, "=")
 		name, err := url.QueryUnescape(key)
 		switch {
 		case !has && err == nil:
 		case err != nil:
 			pairs[i] = Mask
-		case CredentialQuery(name) || CredentialKey(name):
+		case CredentialPair(name, value) || CredentialKey(name):
 			pairs[i] = key + "=" + Mask
 		}
 	}

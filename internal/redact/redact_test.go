@@ -42,14 +42,14 @@ func TestCredentialQuery(t *testing.T) {
 	each(t, "CredentialQuery", redact.CredentialQuery, true, `
 		api_key apikey API-KEY apiKey api.key key token access_token accessToken refresh_token id_token
 		password passwd pwd pass passphrase secret client_secret client_assertion assertion auth authorization
-		bearer credential credentials session session_id sessionid sid jwt sig signature hmac code code_verifier
+		bearer credential credentials session session_id sessionid sid jwt sig signature hmac code_verifier
 		otp pin private_key AWSAccessKeyId X-Amz-Signature X-Amz-Credential X-Amz-Security-Token
 		X-Goog-Signature X-Goog-Credential hapikey app_key app_secret consumer_secret mysql_pwd
 		csrf csrf_token xsrf_token PHPSESSID connect.sid x-api-key token[] user[password] auth[token][]
 	`)
 	each(t, "CredentialQuery", redact.CredentialQuery, false, `
 		monkey author authors keyboard keyword keywords keys token_count tokens max_tokens page_token pageToken
-		next_page_token country_code zip_code codes passenger passage pinned pincode session_type signed
+		next_page_token code Code filter[code] country_code zip_code codes passenger passage pinned pincode session_type signed
 		design secretary q page limit id authority author_id sort_key q[author] sv se sp
 	`)
 	// Names in the shapes in which servers take nested data, and behind the
@@ -71,6 +71,23 @@ func TestCredentialQuery(t *testing.T) {
 	}
 	if redact.CredentialQuery("") || redact.CredentialQuery("[]") || redact.CredentialQuery(";/[]") {
 		t.Error("an empty name is not a credential")
+	}
+}
+
+// A code is a credential when it is as long as one, of 20 bytes.
+func TestCredentialPair(t *testing.T) {
+	const long = "abcdefghijklmnopqrst"
+	for name, want := range map[string][2]bool{ // with a short value, with a long one
+		"code": {false, true}, "CODE": {false, true}, "filter[code]": {false, true}, "code[]": {false, true},
+		"country:code": {false, false}, "country_code": {false, false}, "codes": {false, false}, "q": {false, false},
+		"token": {true, true}, "user[api_key]": {true, true},
+	} {
+		if got := [2]bool{redact.CredentialPair(name, long[1:]), redact.CredentialPair(name, long)}; got != want {
+			t.Errorf("%q: %v, want %v", name, got, want)
+		}
+	}
+	if got, want := redact.Query("code=500&a[code]=DE&code="+long+"&country_code="+long), "code=500&a[code]=DE&code="+redact.Mask+"&country_code="+long; got != want {
+		t.Errorf("%s, want %s", got, want)
 	}
 }
 

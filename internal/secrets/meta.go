@@ -207,8 +207,8 @@ func (c *checker) tokenURL(text string) {
 	if _, _, err := hostname.FromURL(u); err != nil {
 		c.add(field, "URL_INVALID", "%v", err)
 	}
-	for key := range u.Query() {
-		if redact.CredentialQuery(key) {
+	for key, values := range u.Query() {
+		if slices.ContainsFunc(values, func(v string) bool { return redact.CredentialPair(key, v) }) {
 			c.add(field, "CREDENTIAL_QUERY", "the query key %s looks like a credential; the client secret is stored apart", key)
 		}
 	}

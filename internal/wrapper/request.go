@@ -123,6 +123,9 @@ func (p *requestParser) query(v recipe.Value, field string) {
 		} else {
 			p.queryValues(value, here, &param)
 		}
+		if !redact.CredentialQuery(m.Key) && slices.ContainsFunc(param.Values, func(t Template) bool { return t.credential(m.Key) }) {
+			p.credentialQuery(here, m.Key)
+		}
 		normal = append(normal, recipe.Member{Key: m.Key, Value: value})
 		p.w.Request.Query = append(p.w.Request.Query, param)
 	}

@@ -2,7 +2,10 @@ package wrapper
 
 import (
 	"fmt"
+	"slices"
 	"strings"
+
+	"github.com/hyperbolic-gateway/hb-rest/internal/redact"
 )
 
 // A Template is text with placeholders: {{name}}, and {{name|raw}} in the path
@@ -27,6 +30,11 @@ func (t Template) String() string { return t.source }
 // literal reports whether there is no placeholder.
 func (t Template) literal() bool {
 	return len(t.parts) == 0 || len(t.parts) == 1 && t.parts[0].name == ""
+}
+
+// credential reports whether literal text under this query key is a credential.
+func (t Template) credential(key string) bool {
+	return slices.ContainsFunc(t.parts, func(p part) bool { return p.name == "" && redact.CredentialPair(key, p.text) })
 }
 
 // whole returns the argument's name when the template is nothing but one

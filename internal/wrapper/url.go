@@ -182,7 +182,7 @@ func (c *checker) urlQuery(u *urlTemplate, query string) {
 			c.problem(urlField, "PLACEHOLDER_SYNTAX", "write the name out", "the name of a query parameter cannot come from an argument")
 			continue
 		}
-		c.credentialKey(urlField, key, piece)
+		c.credentialKey(urlField, piece)
 		t, ok := c.template(value, urlField, queryPlace)
 		if !ok {
 			continue
@@ -227,19 +227,20 @@ func queryPlace(t Template) place {
 
 // credentialKey refuses credential-shaped names in the URL's query, also those
 // that a server splitting at ";" would see.
-func (c *checker) credentialKey(field, key, piece string) {
-	names := []string{key}
+func (c *checker) credentialKey(field, piece string) {
+	pairs := []string{piece}
 	if strings.Contains(piece, ";") {
-		for _, p := range strings.Split(piece, ";") {
-			name, _, _ := strings.Cut(p, "=")
-			names = append(names, name)
-		}
+		pairs = append(pairs, strings.Split(piece, ";")...)
 	}
-	for _, name := range names {
+	for _, pair := range pairs {
+		name, value, _ := strings.Cut(pair, "=")
 		if decoded, err := url.QueryUnescape(name); err == nil {
 			name = decoded
 		}
-		if redact.CredentialQuery(name) {
+		if strings.Contains(value, "{{") { // what an argument brings is not in the document
+			value = ""
+		}
+		if redact.CredentialPair(name, value) {
 			c.credentialQuery(field, name)
 			return
 		}
