@@ -110,7 +110,7 @@ func put(ctx context.Context, db *sql.DB, rows []row) error {
 	if err != nil {
 		return err
 	}
-	defer tx.Rollback() //nolint:errcheck // nothing to undo after Commit
+	defer func() { _ = tx.Rollback() }() // after Commit there is nothing to undo
 	for i := range rows {
 		if err := putRow(ctx, tx, &rows[i]); err != nil {
 			return err

@@ -52,7 +52,7 @@ type Index struct {
 
 	// work is what goes on beside calls, until life ends with Close.
 	work sync.WaitGroup
-	life context.Context //nolint:containedctx // of the Index itself, not of a call
+	life context.Context // of the Index itself, not of a call
 	end  context.CancelFunc
 
 	// idle is guarded by mu, because it is stopped by those who wait for turn.

@@ -142,7 +142,7 @@ func (p plain) search(q, op string) (keys []string) {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	defer rows.Close()
+	defer func() { _ = rows.Close() }()
 	for rows.Next() {
 		var k string
 		if err := rows.Scan(&k); err != nil {

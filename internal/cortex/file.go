@@ -115,7 +115,7 @@ func dsn(path string) string {
 		"_defensive": {"1"},
 		"_txlock":    {"immediate"},
 		"_pragma": {
-			"locking_mode(exclusive)", "busy_timeout(2000)", "synchronous(normal)",
+			"locking_mode(exclusive)", "busy_timeout(500)", "synchronous(normal)",
 			"secure_delete(on)", "cache_size(-4000)", "temp_store(memory)", "journal_size_limit(4000000)", "trusted_schema(off)", "cell_size_check(on)",
 		},
 	}
@@ -139,7 +139,7 @@ func prepare(ctx context.Context, db *sql.DB, path string) error {
 		if err != nil {
 			return err
 		}
-		defer tx.Rollback() //nolint:errcheck // nothing to do about it, and after Commit nothing to undo
+		defer func() { _ = tx.Rollback() }() // after Commit there is nothing to undo
 		if _, err := tx.ExecContext(ctx, schema+fmt.Sprintf("PRAGMA application_id=%d; PRAGMA user_version=%d;", applicationID, schemaVersion)); err != nil {
 			return err
 		}

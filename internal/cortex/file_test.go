@@ -256,7 +256,7 @@ func check(t *testing.T, path string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer db.Close()
+	defer func() { _ = db.Close() }()
 	var said string
 	if err := db.QueryRow("PRAGMA integrity_check").Scan(&said); err != nil || said != "ok" {
 		t.Errorf("integrity_check: %s, %v", said, err)
@@ -287,7 +287,7 @@ func TestNewerVersionIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	y := cortex.Open(path, cortex.Options{})
-	defer y.Close()
+	defer func() { _ = y.Close() }()
 	_, err = y.Add(context.Background(), []cortex.Page{page("a", "2", "text")})
 	mustFail(t, err, "CORTEX_UNAVAILABLE", "later version of hbrestd (format 2, this one knows 1)")
 	if after, err := os.ReadFile(path); err != nil || !bytes.Equal(before, after) {
@@ -310,7 +310,7 @@ func TestAFolderInItsPlace(t *testing.T) {
 
 func TestNoFolder(t *testing.T) {
 	x := cortex.Open(filepath.Join(t.TempDir(), "gone", "cortex.db"), cortex.Options{})
-	defer x.Close()
+	defer func() { _ = x.Close() }()
 	_, err := x.Add(context.Background(), []cortex.Page{page("a", "1", "text")})
 	mustFail(t, err, "CORTEX_UNAVAILABLE", "")
 	if !errors.Is(err, fs.ErrNotExist) {
@@ -343,7 +343,7 @@ func TestAnotherProgramHasTheFile(t *testing.T) {
 	x, path := newIndex(t, cortex.Options{})
 	add(t, x, page("a", "1", "text"))
 	y := cortex.Open(path, cortex.Options{})
-	defer y.Close()
+	defer func() { _ = y.Close() }()
 	_, err := y.Search(context.Background(), cortex.Query{Text: "text"})
 	mustFail(t, err, "CORTEX_UNAVAILABLE", "another program has the file open")
 }

@@ -106,7 +106,7 @@ func removeSome(ctx context.Context, db *sql.DB, query string, args ...any) (int
 	if err != nil {
 		return 0, err
 	}
-	defer tx.Rollback() //nolint:errcheck // nothing to undo after Commit
+	defer func() { _ = tx.Rollback() }() // after Commit there is nothing to undo
 	rows, err := tx.QueryContext(ctx, query, args...)
 	if err != nil {
 		return 0, err
@@ -290,7 +290,7 @@ func (x *Index) Stats(ctx context.Context) (Stats, error) {
 		if err != nil {
 			return err
 		}
-		defer rows.Close()
+		defer func() { _ = rows.Close() }()
 		for rows.Next() {
 			var w WrapperStat
 			var oldest, newest int64
@@ -435,7 +435,7 @@ func readChunks(ctx context.Context, db *sql.DB, page int64) ([]chunk, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer rs.Close()
+	defer func() { _ = rs.Close() }()
 	var out []chunk
 	for rs.Next() {
 		var c chunk

@@ -179,7 +179,7 @@ func (s *search) collect(rows *sql.Rows, err error) error {
 	if err != nil {
 		return err
 	}
-	defer rows.Close()
+	defer func() { _ = rows.Close() }()
 	var found []match
 	for rows.Next() {
 		var m match
