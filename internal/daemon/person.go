@@ -55,7 +55,7 @@ func (p person) Apply(ctx context.Context, r *control.ApplyRequest) (*control.Ap
 	if len(problems) > 0 {
 		return nil, fault.New("WRAPPER_INVALID", "nothing was saved: %s: %s", problems[0].Field, problems[0].Message).With(fault.Details(problems))
 	}
-	changes, rev, err := p.store.Apply(ws, r.DryRun)
+	changes, rev, err := p.by(audit.AuthorHuman).Apply(ws, r.DryRun)
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +83,7 @@ func (p person) Expose(ctx context.Context, r *control.ExposeRequest) (*control.
 		return nil, err
 	}
 	defer done()
-	rev, err := p.store.SetExposure(r.ID, !r.Hide, r.Priority)
+	rev, err := p.by(audit.AuthorHuman).SetExposure(r.ID, !r.Hide, r.Priority)
 	if err != nil {
 		return nil, err
 	}

@@ -120,7 +120,7 @@ func (d *Daemon) change(ctx context.Context, r *api.ChangeRequest, author audit.
 		}
 		return &api.ChangeResult{OK: true, ID: w.ID, Wrapper: w.Document(), Revision: d.store.Revision()}, nil
 	case "delete":
-		rev, err := d.store.Delete(r.ID)
+		rev, err := d.by(author).Delete(r.ID)
 		if err != nil {
 			return nil, err
 		}
@@ -135,9 +135,10 @@ func (d *Daemon) change(ctx context.Context, r *api.ChangeRequest, author audit.
 	if r.ID != "" && r.ID != w.ID {
 		return nil, fault.OneProblem("BAD_REQUEST", "ID_INVALID", "body.id", "is %q, but the wrapper's own id is %q", r.ID, w.ID)
 	}
-	save, words := d.store.Create, audit.ActionWrapperCreated
+	by := d.by(author)
+	save, words := by.Create, audit.ActionWrapperCreated
 	if r.Action == "update" {
-		save, words = d.store.Update, audit.ActionWrapperUpdated
+		save, words = by.Update, audit.ActionWrapperUpdated
 	}
 	rev, err := save(w)
 	if err != nil {

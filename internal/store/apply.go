@@ -38,7 +38,15 @@ type Change struct {
 // WRAPPER_EXISTS for two documents with one id, or an id that differs from
 // another in case only, WRAPPER_UNREADABLE for one that a later version of
 // hbrestd has saved, BAD_REQUEST for more than MaxApply, or STORE_FAILED.
-func (s *Store) Apply(ws []*wrapper.Wrapper, dryRun bool) (changes []Change, rev uint64, err error) {
+func (e Editor) Apply(ws []*wrapper.Wrapper, dryRun bool) (changes []Change, rev uint64, err error) {
+	return e.ApplySeen(ws, nil, dryRun)
+}
+
+// ApplySeen is Apply for documents that were made from what was stored: seen has
+// the digest of that by id. The error is WRAPPER_CHANGED when something else is
+// stored now.
+func (e Editor) ApplySeen(ws []*wrapper.Wrapper, seen map[string][32]byte, dryRun bool) (changes []Change, rev uint64, err error) {
+	s := e.s
 	if len(ws) > MaxApply {
 		return nil, 0, refused("documents", "%d documents at once; at most %d can be applied in one step", len(ws), MaxApply)
 	}
@@ -61,6 +69,9 @@ func (s *Store) Apply(ws []*wrapper.Wrapper, dryRun bool) (changes []Change, rev
 			return nil, 0, exists(w.ID, other)
 		}
 		c, err := s.compare(w)
+		if err == nil {
+			err = s.unchanged(w.ID, seen)
+		}
 		if err != nil {
 			return nil, 0, err
 		}
@@ -72,7 +83,7 @@ func (s *Store) Apply(ws []*wrapper.Wrapper, dryRun bool) (changes []Change, rev
 	if dryRun || len(save) == 0 {
 		return changes, s.c.revision, nil
 	}
-	rev, err = s.saveAll(save, nil)
+	rev, err = e.saveAll(save, nil)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -96,7 +107,7 @@ func (s *Store) compare(w *wrapper.Wrapper) (Change, error) {
 		return c, nil
 	}
 	if e.newer {
-		return c, kept(e)
+		return c, untouchable(e)
 	}
 	c.Action = Updated
 	if old, _ := e.get(); old != nil {
@@ -108,8 +119,25 @@ func (s *Store) compare(w *wrapper.Wrapper) (Change, error) {
 	return c, nil
 }
 
-// kept is the refusal to overwrite what a later version has saved.
-func kept(e *entry) error {
+// unchanged refuses a wrapper that is not what it was when it was seen. The
+// caller holds write.
+func (s *Store) unchanged(id string, seen map[string][32]byte) error {
+	digest, given := seen[id]
+	if !given {
+		return nil
+	}
+	e := s.c.entries[id]
+	if e == nil {
+		return fault.New("WRAPPER_CHANGED", "wrapper %q was removed meanwhile", id).With(fault.Field("id"))
+	}
+	if w, _ := e.get(); w == nil || w.Digest() != digest {
+		return fault.New("WRAPPER_CHANGED", "wrapper %q was changed meanwhile", id).With(fault.Field("id"))
+	}
+	return nil
+}
+
+// untouchable is the refusal to overwrite what a later version has saved.
+func untouchable(e *entry) error {
 	return unusable(e.id, e.damaged).(*fault.Error).
 		With(fault.Hint("It is kept as it is. Update hbrestd to use it, or remove it with wrap_delete."))
 }
@@ -118,14 +146,17 @@ func kept(e *entry) error {
 // An entry has its id and wrapper; its tool name and the time it last worked
 // are those of the one it replaces. priority has the priorities that change.
 // The caller holds write.
-func (s *Store) saveAll(entries []*entry, priority map[string]int) (rev uint64, err error) {
+func (by Editor) saveAll(entries []*entry, priority map[string]int) (rev uint64, err error) {
+	s := by.s
 	names := map[string]string{} // tool name in lower case -> id, of this batch
 	count := len(s.c.ids)
+	var back []string // ids that were not there
 	for _, e := range entries {
 		if old := s.c.entries[e.id]; old != nil {
 			e.tool = old.tool // only holders of write change it
 		} else {
 			count++
+			back = append(back, e.id)
 		}
 		if e.wrapper.ExposeAsTool && e.tool == "" {
 			e.tool = wrapper.ToolName(e.id, func(name string) bool {
@@ -140,8 +171,12 @@ func (s *Store) saveAll(entries []*entry, priority map[string]int) (rev uint64, 
 		}
 	}
 	rev = s.c.revision + 1
+	removed, forget := s.removedAfter(nil, back)
 	err = s.commit(func(tx *bbolt.Tx) error {
 		for _, e := range entries {
+			if err := by.remember(tx, e.id, e.wrapper.Document()); err != nil {
+				return err
+			}
 			record := seal(bucketWrappers, e.id, e.wrapper.Document())
 			if err := tx.Bucket([]byte(bucketWrappers)).Put([]byte(e.id), record); err != nil {
 				return err
@@ -158,6 +193,9 @@ func (s *Store) saveAll(entries []*entry, priority map[string]int) (rev uint64, 
 				return err
 			}
 		}
+		if err := putRemoved(tx, nil, back, forget, removed); err != nil {
+			return err
+		}
 		return putState(tx, rev, count)
 	})
 	if err != nil {
@@ -165,6 +203,7 @@ func (s *Store) saveAll(entries []*entry, priority map[string]int) (rev uint64, 
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.c.removed = removed
 	for _, e := range entries {
 		if old := s.c.entries[e.id]; old != nil {
 			e.verified = old.verified // it may have worked meanwhile

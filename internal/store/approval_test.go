@@ -37,8 +37,8 @@ func TestApproval(t *testing.T) {
 	check(s.SetApproval(store.ApprovalPolicy{Wrapper: "gone", Policy: "always"}))
 	check(s.SetApproval(store.ApprovalPolicy{Wrapper: "GONE"}))
 	check(s.SetApproval(store.ApprovalPolicy{Wrapper: "never"}))
-	must(t)(s.Create(parse("other", "x")))
-	must(t)(s.Delete("other"))
+	must(t)(s.By(store.Human).Create(parse("other", "x")))
+	must(t)(s.By(store.Human).Delete("other"))
 	for range 2 {
 		if got, ok := s.ApprovalPolicyOf("OTHER"); !ok || got != (store.ApprovalPolicy{Wrapper: "other", Policy: "first", Doc: three}) {
 			t.Errorf("%v %+v", ok, got)
@@ -109,7 +109,7 @@ func TestDamagedApproval(t *testing.T) {
 			}
 			if rescued {
 				size := os.Getpagesize()
-				at := bytes.LastIndex(data, []byte(docs["wrapper.200"])) / size * size
+				at := stored(t, data, "wrapper.200", docs["wrapper.200"]) / size * size
 				clear(data[at : at+size])
 			}
 			overwrite(t, path, data)

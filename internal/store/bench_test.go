@@ -96,7 +96,7 @@ func BenchmarkUpdate10000(b *testing.B) {
 	defer s.Close()
 	w := parse("service1.operation98", "changed")
 	for b.Loop() {
-		if _, err := s.Update(w); err != nil {
+		if _, err := s.By(store.Human).Update(w); err != nil {
 			b.Fatal(err)
 		}
 	}

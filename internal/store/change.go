@@ -15,7 +15,8 @@ import (
 // Create saves a new wrapper and returns the new revision. When it returns, the
 // wrapper is on the disk. The error is WRAPPER_EXISTS if the id is taken, also
 // by one that differs in case only, or STORE_FAILED.
-func (s *Store) Create(w *wrapper.Wrapper) (rev uint64, err error) {
+func (e Editor) Create(w *wrapper.Wrapper) (rev uint64, err error) {
+	s := e.s
 	s.write.Lock()
 	defer s.write.Unlock()
 	if err := s.ready(); err != nil {
@@ -25,7 +26,7 @@ func (s *Store) Create(w *wrapper.Wrapper) (rev uint64, err error) {
 	if taken, ok := s.c.folded[strings.ToLower(w.ID)]; ok {
 		return 0, exists(w.ID, taken)
 	}
-	return s.saveAll([]*entry{{id: w.ID, wrapper: w}}, nil)
+	return e.saveAll([]*entry{{id: w.ID, wrapper: w}}, nil)
 }
 
 func exists(id, taken string) error {
@@ -42,7 +43,8 @@ func exists(id, taken string) error {
 // the new version is on the disk. The error is WRAPPER_NOT_FOUND,
 // WRAPPER_UNREADABLE for one that a later version of hbrestd has saved, or
 // STORE_FAILED.
-func (s *Store) Update(w *wrapper.Wrapper) (rev uint64, err error) {
+func (e Editor) Update(w *wrapper.Wrapper) (rev uint64, err error) {
+	s := e.s
 	s.write.Lock()
 	defer s.write.Unlock()
 	if err := s.ready(); err != nil {
@@ -53,15 +55,16 @@ func (s *Store) Update(w *wrapper.Wrapper) (rev uint64, err error) {
 		return 0, s.notFound(w.ID)
 	}
 	if old.newer {
-		return 0, kept(old)
+		return 0, untouchable(old)
 	}
-	return s.saveAll([]*entry{{id: w.ID, wrapper: w}}, nil)
+	return e.saveAll([]*entry{{id: w.ID, wrapper: w}}, nil)
 }
 
 // Delete removes a wrapper, damaged or not, with its tool name and the time it
-// last worked, and returns the new revision. The error is WRAPPER_NOT_FOUND or
-// STORE_FAILED.
-func (s *Store) Delete(id string) (rev uint64, err error) {
+// last worked, and returns the new revision. Its versions are kept for
+// KeepRemoved. The error is WRAPPER_NOT_FOUND or STORE_FAILED.
+func (e Editor) Delete(id string) (rev uint64, err error) {
+	s := e.s
 	s.write.Lock()
 	defer s.write.Unlock()
 	if err := s.ready(); err != nil {
@@ -71,7 +74,15 @@ func (s *Store) Delete(id string) (rev uint64, err error) {
 		return 0, s.notFound(id)
 	}
 	rev = s.c.revision + 1
+	gone := []string{id}
+	removed, forget := s.removedAfter(gone, nil)
 	err = s.commit(func(tx *bbolt.Tx) error {
+		if err := e.remember(tx, id, nil); err != nil {
+			return err
+		}
+		if err := putRemoved(tx, gone, nil, forget, removed); err != nil {
+			return err
+		}
 		for _, bucket := range []string{bucketWrappers, bucketNames, bucketVerified} {
 			if err := tx.Bucket([]byte(bucket)).Delete([]byte(id)); err != nil {
 				return err
@@ -90,6 +101,7 @@ func (s *Store) Delete(id string) (rev uint64, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.c.remove(id)
+	s.c.removed = removed
 	s.c.set.setPriority(id, 0)
 	s.c.revision = rev
 	s.revised()

@@ -40,9 +40,10 @@ var errNewerFile = errors.New("it was written by a newer hbrestd")
 type contents struct {
 	revision uint64
 	entries  map[string]*entry
-	ids      []string          // keys of entries, sorted
-	folded   map[string]string // id in lower case -> id
-	tools    map[string]string // tool name in lower case -> id
+	ids      []string             // keys of entries, sorted
+	folded   map[string]string    // id in lower case -> id
+	tools    map[string]string    // tool name in lower case -> id
+	removed  map[string]time.Time // wrappers that are not there but have versions -> when they were removed
 	set      set
 }
 
@@ -64,7 +65,8 @@ type entry struct {
 func newContents() *contents {
 	return &contents{
 		revision: 1, entries: map[string]*entry{}, folded: map[string]string{}, tools: map[string]string{},
-		set: set{settings: map[string]string{}, priority: map[string]int{}},
+		removed: map[string]time.Time{},
+		set:     set{settings: map[string]string{}, priority: map[string]int{}},
 	}
 }
 
@@ -169,6 +171,7 @@ func (img *image) read() (*reading, error) {
 	r.wrappers(img, names, whole && uint64(len(names)) >= count)
 	r.verified(img)
 	r.fields(img)
+	r.readRemoved(img)
 	r.set = readSet(img)
 	if missing := int64(count) - int64(len(r.entries)); whole && missing > 0 {
 		r.faults = append(r.faults, fmt.Sprintf("%d wrappers are missing, and their ids with them", missing))

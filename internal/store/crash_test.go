@@ -24,7 +24,7 @@ func init() {
 		fmt.Sscan(args[2], &n)
 		for i := range n {
 			id := fmt.Sprintf("%s.%04d", args[1], i)
-			if _, err := s.Create(parse(id, id, exposed)); err != nil {
+			if _, err := s.By(store.Human).Create(parse(id, id, exposed)); err != nil {
 				fmt.Fprintln(os.Stderr, err)
 				return 1
 			}
@@ -121,7 +121,7 @@ func TestKilledAtCreation(t *testing.T) {
 		if s.Recovered() != "" || s.Damaged() != 0 || s.Len() > 1 {
 			t.Errorf("killed after %d ms: %q, %d damaged, %d wrappers", i, s.Recovered(), s.Damaged(), s.Len())
 		}
-		must(t)(s.Create(parse("after", "x")))
+		must(t)(s.By(store.Human).Create(parse("after", "x")))
 		mustClose(t, s)
 	}
 }
@@ -214,7 +214,7 @@ func TestTwoAtOnce(t *testing.T) {
 		if winner == nil {
 			t.Fatal("nobody has the store open")
 		}
-		must(t)(winner.Create(parse("one", "x")))
+		must(t)(winner.By(store.Human).Create(parse("one", "x")))
 		mustClose(t, winner)
 		if s := mustOpen(t, path); s.Len() != 1 {
 			t.Error("what the winner saved is not there")
@@ -231,7 +231,7 @@ func TestReplacedUnderneath(t *testing.T) {
 	if err := os.Rename(path, path+".moved"); err != nil {
 		t.Fatal(err)
 	}
-	_, err := s.Create(parse("new", "x"))
+	_, err := s.By(store.Human).Create(parse("new", "x"))
 	mustFail(t, err, "STORE_FAILED", "was moved, removed or replaced")
 	_, err = s.Reload()
 	mustFail(t, err, "STORE_FAILED", "was moved, removed or replaced")
@@ -241,7 +241,7 @@ func TestReplacedUnderneath(t *testing.T) {
 	if err := os.Rename(path+".moved", path); err != nil {
 		t.Fatal(err)
 	}
-	must(t)(s.Create(parse("new", "x")))
+	must(t)(s.By(store.Human).Create(parse("new", "x")))
 
 	// Cut short in place: reading goes on, writing ends, the process lives.
 	if err := os.Truncate(path, int64(2*os.Getpagesize())); err != nil {
@@ -250,7 +250,7 @@ func TestReplacedUnderneath(t *testing.T) {
 	_, err = s.Reload()
 	mustFail(t, err, "STORE_FAILED", "is damaged")
 	for range 3 {
-		if _, err = s.Update(parse("new", "y")); err == nil {
+		if _, err = s.By(store.Human).Update(parse("new", "y")); err == nil {
 			t.Error("a change of a file that was cut short was said to be saved")
 		}
 		mustFail(t, err, "STORE_FAILED")

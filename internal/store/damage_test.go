@@ -28,7 +28,7 @@ func TestOneDamagedRecord(t *testing.T) {
 		t.Fatal(err)
 	}
 	// A byte in the middle of the last saved version of one document.
-	at := bytes.LastIndex(data, []byte("api.example.com/v1/wrapper.023"))
+	at := stored(t, data, "wrapper.023", docs["wrapper.023"]) + 20
 	data[at+5] ^= 0x20
 	if err := os.WriteFile(path, data, 0o600); err != nil {
 		t.Fatal(err)
@@ -59,14 +59,14 @@ func TestOneDamagedRecord(t *testing.T) {
 	s := mustOpen(t, path)
 	check(s)
 	// The others are changed around it, and it stays what it is.
-	must(t)(s.Update(parse("wrapper.022", "new")))
-	must(t)(s.Delete("wrapper.024"))
+	must(t)(s.By(store.Human).Update(parse("wrapper.022", "new")))
+	must(t)(s.By(store.Human).Delete("wrapper.024"))
 	docs["wrapper.022"] = string(parse("wrapper.022", "new").Document())
 	delete(docs, "wrapper.024")
-	must(t)(s.Create(parse("wrapper.924", "new")))
+	must(t)(s.By(store.Human).Create(parse("wrapper.924", "new")))
 	docs["wrapper.924"] = string(parse("wrapper.924", "new").Document())
 	check(s)
-	_, err = s.Create(parse("wrapper.023", "x"))
+	_, err = s.By(store.Human).Create(parse("wrapper.023", "x"))
 	mustFail(t, err, "WRAPPER_EXISTS", "wrapper.023")
 	mustClose(t, s)
 
@@ -74,11 +74,11 @@ func TestOneDamagedRecord(t *testing.T) {
 	check(s)
 	must(t)(s.Reload())
 	check(s)
-	must(t)(s.Update(parse("wrapper.023", "repaired")))
+	must(t)(s.By(store.Human).Update(parse("wrapper.023", "repaired")))
 	if w, err := s.Get("wrapper.023"); err != nil || w.Name != "repaired" {
 		t.Errorf("after an update: %v, %v", w, err)
 	}
-	must(t)(s.Delete("wrapper.023"))
+	must(t)(s.By(store.Human).Delete("wrapper.023"))
 	mustClose(t, s)
 	if s = mustOpen(t, path); s.Len() != 49 || s.Damaged() != 0 {
 		t.Errorf("Len %d, Damaged %d after removing the damaged one", s.Len(), s.Damaged())
@@ -118,7 +118,7 @@ func TestCutToHalf(t *testing.T) {
 	if s.Revision() <= 301 {
 		t.Errorf("revision %d is not beyond the 301 of the damaged file", s.Revision())
 	}
-	must(t)(s.Create(parse("another", "x")))
+	must(t)(s.By(store.Human).Create(parse("another", "x")))
 	n := s.Len()
 	mustClose(t, s)
 	checkFile(t, path)
@@ -135,7 +135,7 @@ func TestLostPage(t *testing.T) {
 	docs := fill(t, path, 300)
 	data := inUse(t, path)
 	size := os.Getpagesize()
-	at := bytes.LastIndex(data, []byte(docs["wrapper.123"])) / size * size
+	at := stored(t, data, "wrapper.123", docs["wrapper.123"]) / size * size
 	clear(data[at : at+size])
 	overwrite(t, path, data)
 
@@ -162,8 +162,8 @@ func TestLostPage(t *testing.T) {
 		if doc == "" {
 			_, err := s.Get(id)
 			mustFail(t, err, "WRAPPER_UNREADABLE", "was lost when store.db was damaged")
-			must(t)(s.Update(parse(id, "again")))
-			must(t)(s.Delete(id))
+			must(t)(s.By(store.Human).Update(parse(id, "again")))
+			must(t)(s.By(store.Human).Delete(id))
 		}
 	}
 	mustClose(t, s)
@@ -204,7 +204,7 @@ func TestGarbage(t *testing.T) {
 		} else if data, _ := os.ReadFile(kept[0]); !bytes.Equal(data, content) {
 			t.Errorf("%s: kept with another content", name)
 		}
-		must(t)(s.Create(parse("one", "x")))
+		must(t)(s.By(store.Human).Create(parse("one", "x")))
 		mustClose(t, s)
 		checkFile(t, path)
 	}
@@ -251,13 +251,13 @@ func TestNewer(t *testing.T) {
 	}
 	_, err = s.Get("wrapper.001")
 	mustFail(t, err, "WRAPPER_UNREADABLE", "written by a newer hbrestd (format 2, this one knows 1)")
-	_, err = s.Update(parse("wrapper.001", "old"))
+	_, err = s.By(store.Human).Update(parse("wrapper.001", "old"))
 	mustFail(t, err, "WRAPPER_UNREADABLE", "written by a newer hbrestd")
-	must(t)(s.Update(parse("wrapper.000", "x")))
+	must(t)(s.By(store.Human).Update(parse("wrapper.000", "x")))
 	if data, _ := os.ReadFile(path); !bytes.Contains(data, []byte("what is to come")) {
 		t.Error("a record of a newer version was overwritten")
 	}
-	must(t)(s.Delete("wrapper.001"))
+	must(t)(s.By(store.Human).Delete("wrapper.001"))
 	mustClose(t, s)
 	if s = mustOpen(t, path); s.Len() != 2 || s.Damaged() != 0 {
 		t.Errorf("Len %d, Damaged %d after the delete", s.Len(), s.Damaged())
@@ -344,10 +344,10 @@ func damageMany(t *testing.T, rounds int, damage func(*rand.Rand, []byte) []byte
 	for i := range 40 { // some history: old versions and deleted ones lie about in free pages
 		id := fmt.Sprintf("wrapper.%03d", i*3)
 		w := parse(id, strings.Repeat("changed ", i%20), exposed)
-		must(t)(s.Update(w))
+		must(t)(s.By(store.Human).Update(w))
 		docs[id] = string(w.Document())
 		id = fmt.Sprintf("wrapper.%03d", i*3+1)
-		must(t)(s.Delete(id))
+		must(t)(s.By(store.Human).Delete(id))
 		delete(docs, id)
 	}
 	mustClose(t, s)
@@ -410,9 +410,9 @@ func damageMany(t *testing.T, rounds int, damage func(*rand.Rand, []byte) []byte
 			outcome["no harm"]++
 		}
 		// It works on, and stays whole, and is not damaged again at the next start.
-		must(t)(s.Create(parse("after.damage", "x")))
+		must(t)(s.By(store.Human).Create(parse("after.damage", "x")))
 		if _, ok := got["wrapper.002"]; ok {
-			must(t)(s.Delete("wrapper.002"))
+			must(t)(s.By(store.Human).Delete("wrapper.002"))
 		}
 		before := documents(s)
 		mustClose(t, s)

@@ -28,7 +28,7 @@ func replaceDamaged(path string, o Options) (said string, err error) {
 	if !isAt(f, path) {
 		return "", nil
 	}
-	r, img, err := loadFrom(f)
+	r, img, err := loadFrom(f, nil)
 	if err != nil {
 		return "", unreadable(err, path)
 	}

@@ -57,3 +57,49 @@ func RewriteRecord(t *testing.T, path, bucket, key string, version byte, payload
 		t.Fatal(err)
 	}
 }
+
+// Unsynced makes changes quick for a test that makes many and is not about the disk.
+func Unsynced(t *testing.T, s *Store) {
+	t.Helper()
+	s.db.NoSync = true
+}
+
+// edit changes records of a closed file behind the store's back.
+func edit(t *testing.T, path string, change func(*bbolt.Tx) error) {
+	t.Helper()
+	r, _, err := load(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	db, err := bbolt.Open(path, 0o600, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	err = db.Update(func(tx *bbolt.Tx) error {
+		if err := change(tx); err != nil {
+			return err
+		}
+		return putState(tx, r.revision, len(r.ids))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// BreakRecord flips one bit of a record's last byte.
+func BreakRecord(t *testing.T, path, bucket, key string) {
+	t.Helper()
+	edit(t, path, func(tx *bbolt.Tx) error {
+		b := tx.Bucket([]byte(bucket))
+		v := append([]byte{}, b.Get([]byte(key))...)
+		v[len(v)-1] ^= 1
+		return b.Put([]byte(key), v)
+	})
+}
+
+// DeleteRecord takes a record out.
+func DeleteRecord(t *testing.T, path, bucket, key string) {
+	t.Helper()
+	edit(t, path, func(tx *bbolt.Tx) error { return tx.Bucket([]byte(bucket)).Delete([]byte(key)) })
+}

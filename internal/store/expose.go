@@ -17,7 +17,8 @@ import (
 // it. The stored document is changed accordingly. Where nothing changes the
 // revision stays. The error is WRAPPER_NOT_FOUND, WRAPPER_UNREADABLE,
 // BAD_REQUEST for a priority out of range, or STORE_FAILED.
-func (s *Store) SetExposure(id string, expose bool, priority *int) (rev uint64, err error) {
+func (by Editor) SetExposure(id string, expose bool, priority *int) (rev uint64, err error) {
+	s := by.s
 	if priority != nil && (*priority < 0 || *priority > MaxPriority) {
 		return 0, refused("priority", "the priority is a whole number from 0 to %d, not %d", MaxPriority, *priority)
 	}
@@ -48,7 +49,7 @@ func (s *Store) SetExposure(id string, expose bool, priority *int) (rev uint64, 
 	if len(changed) == 0 && len(priorities) == 0 {
 		return s.c.revision, nil
 	}
-	return s.saveAll(changed, priorities)
+	return by.saveAll(changed, priorities)
 }
 
 // exposed is w with another exposeAsTool. The other fields stay as they are

@@ -14,8 +14,8 @@ import (
 func TestNoteFields(t *testing.T) {
 	path := newPath(t)
 	s := mustOpen(t, path)
-	must(t)(s.Create(parse("one", "x")))
-	must(t)(s.Create(parse("two", "x")))
+	must(t)(s.By(store.Human).Create(parse("one", "x")))
+	must(t)(s.By(store.Human).Create(parse("two", "x")))
 	rev := s.Revision()
 	one, err := s.Get("one")
 	if err != nil {
@@ -51,7 +51,7 @@ func TestNoteFields(t *testing.T) {
 	if s.Revision() != rev {
 		t.Errorf("revision %d, want %d: a note is no change", s.Revision(), rev)
 	}
-	must(t)(s.Update(parse("one", "y")))
+	must(t)(s.By(store.Human).Update(parse("one", "y")))
 	check("after an update", s, nil)
 	s.NoteFields(one, set) // a run of the old document that ended late
 	check("noted of the old document", s, nil)
@@ -64,9 +64,9 @@ func TestNoteFields(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.NoteFields(one, set)
-	must(t)(s.Delete("one"))
+	must(t)(s.By(store.Human).Delete("one"))
 	s.NoteFields(one, set)
-	must(t)(s.Create(parse("one", "z")))
+	must(t)(s.By(store.Human).Create(parse("one", "z")))
 	check("after deleting and creating", s, nil)
 	one, err = s.Get("one")
 	if err != nil {

@@ -93,15 +93,17 @@ func load(path string) (*reading, *image, error) {
 		return nil, nil, err
 	}
 	defer f.Close()
-	return loadFrom(f)
+	return loadFrom(f, withoutHistory)
 }
 
-func loadFrom(f *os.File) (*reading, *image, error) {
+// loadFrom is load of an open file. What sink takes is not kept; nil takes
+// nothing.
+func loadFrom(f *os.File, sink func(bucket string, p pair) (bool, error)) (*reading, *image, error) {
 	info, err := f.Stat()
 	if err != nil {
 		return nil, nil, err
 	}
-	img, err := readImage(f, info.Size())
+	img, err := streamImage(f, info.Size(), sink)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -93,7 +93,7 @@ func fullDisk(path string) error {
 			id := fmt.Sprintf("r%02d.%03d", round, i)
 			w := parse(id, "x", fmt.Sprintf(`,"description":%q`, strings.Repeat("d", 1900)))
 			rev := s.Revision()
-			_, err := s.Create(w)
+			_, err := s.By(store.Human).Create(w)
 			if err == nil {
 				want[id] = string(w.Document())
 				continue
@@ -119,7 +119,7 @@ func fullDisk(path string) error {
 			return err
 		}
 		w := parse(fmt.Sprintf("r%02d.room", round), "x")
-		if _, err := s.Create(w); err != nil {
+		if _, err := s.By(store.Human).Create(w); err != nil {
 			return fmt.Errorf("round %d, with room again: %w", round, err)
 		}
 		want[w.ID] = string(w.Document())
@@ -133,7 +133,7 @@ func fullDisk(path string) error {
 			if len(want) < 150 {
 				break
 			}
-			if _, err := s.Delete(id); err != nil {
+			if _, err := s.By(store.Human).Delete(id); err != nil {
 				return err
 			}
 			delete(want, id)

@@ -1,6 +1,8 @@
 package store_test
 
 import (
+	"bytes"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"os"
@@ -112,7 +114,7 @@ func fill(t *testing.T, path string, n int) map[string]string {
 	docs := map[string]string{}
 	for i := range n {
 		w := parse(fmt.Sprintf("wrapper.%03d", i), strings.Repeat("note ", i%37))
-		must(t)(s.Create(w))
+		must(t)(s.By(store.Human).Create(w))
 		docs[w.ID] = string(w.Document())
 	}
 	mustClose(t, s)
@@ -154,4 +156,21 @@ func checkFile(t *testing.T, path string) {
 		}
 		return nil
 	})
+}
+
+// stored is where the last saved record of a wrapper has its document within a
+// file. Its versions have the same document elsewhere.
+func stored(t *testing.T, data []byte, id, doc string) int {
+	t.Helper()
+	for end := len(data); ; {
+		at := bytes.LastIndex(data[:end], []byte(doc))
+		if at < 0 {
+			t.Fatalf("no record of %s is in the file", id)
+		}
+		const head = 1 + sha256.Size // of a record
+		if bytes.HasSuffix(data[:at-head], []byte(id)) {
+			return at
+		}
+		end = at + len(doc) - 1
+	}
 }

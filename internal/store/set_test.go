@@ -52,7 +52,7 @@ func TestSettings(t *testing.T) {
 	}
 	check()
 	s.Settings()["allow-private"] = "hand-made" // a copy
-	must(t)(s.Create(parse("a", "x")))
+	must(t)(s.By(store.Human).Create(parse("a", "x")))
 	must(t)(s.Reload())
 	check()
 	mustClose(t, s)
@@ -162,8 +162,8 @@ func TestDamagedSettings(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	must(t)(s.Create(parse("a", "x")))
-	must(t)(s.SetExposure("a", true, new(7)))
+	must(t)(s.By(store.Human).Create(parse("a", "x")))
+	must(t)(s.By(store.Human).SetExposure("a", true, new(7)))
 	mustClose(t, s)
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -222,12 +222,12 @@ func TestSettingsOutliveDamage(t *testing.T) {
 	if _, err := s.Allow(store.AllowRule{Host: "nas.example", Port: "443"}); err != nil {
 		t.Fatal(err)
 	}
-	must(t)(s.SetExposure("wrapper.001", true, new(900)))
-	must(t)(s.SetExposure("wrapper.123", true, new(800)))
+	must(t)(s.By(store.Human).SetExposure("wrapper.001", true, new(900)))
+	must(t)(s.By(store.Human).SetExposure("wrapper.123", true, new(800)))
 	mustClose(t, s)
 	data := inUse(t, path)
 	size := os.Getpagesize()
-	at := bytes.LastIndex(data, []byte(docs["wrapper.200"])) / size * size
+	at := stored(t, data, "wrapper.200", docs["wrapper.200"]) / size * size
 	clear(data[at : at+size])
 	overwrite(t, path, data)
 	s = mustOpen(t, path)
@@ -266,8 +266,8 @@ func TestExposure(t *testing.T) {
 	if !report.OK() {
 		t.Fatal(report.Problems)
 	}
-	must(t)(s.Create(w))
-	must(t)(s.Create(parse("plain", "x")))
+	must(t)(s.By(store.Human).Create(w))
+	must(t)(s.By(store.Human).Create(parse("plain", "x")))
 	before := string(w.Document())
 
 	type state struct {
@@ -286,43 +286,43 @@ func TestExposure(t *testing.T) {
 	shown := strings.Replace(before, `,"mutating":true}`, `,"exposeAsTool":true,"mutating":true}`, 1)
 	hidden := strings.Replace(shown, `"exposeAsTool":true`, `"exposeAsTool":false`, 1)
 	check("at first", state{before, "", 0, 3})
-	if rev := must(t)(s.SetExposure("a.b", false, nil)); rev != 3 {
+	if rev := must(t)(s.By(store.Human).SetExposure("a.b", false, nil)); rev != 3 {
 		t.Errorf("revision %d for no change", rev)
 	}
 	check("hidden as it was", state{before, "", 0, 3})
-	if rev := must(t)(s.SetExposure("a.b", true, nil)); rev != 4 {
+	if rev := must(t)(s.By(store.Human).SetExposure("a.b", true, nil)); rev != 4 {
 		t.Errorf("revision %d, want 4", rev)
 	}
 	check("exposed", state{shown, "wrap_a_b", 0, 4})
-	must(t)(s.SetExposure("a.b", true, new(store.MaxPriority)))
+	must(t)(s.By(store.Human).SetExposure("a.b", true, new(store.MaxPriority)))
 	check("with a priority", state{shown, "wrap_a_b", store.MaxPriority, 5})
-	if rev := must(t)(s.SetExposure("a.b", true, new(store.MaxPriority))); rev != 5 {
+	if rev := must(t)(s.By(store.Human).SetExposure("a.b", true, new(store.MaxPriority))); rev != 5 {
 		t.Errorf("revision %d for no change", rev)
 	}
-	must(t)(s.SetExposure("a.b", false, nil))
+	must(t)(s.By(store.Human).SetExposure("a.b", false, nil))
 	check("hidden: name and priority are kept", state{hidden, "wrap_a_b", store.MaxPriority, 6})
-	must(t)(s.Update(parse("a.b", "new", exposed)))
+	must(t)(s.By(store.Human).Update(parse("a.b", "new", exposed)))
 	check("updated", state{string(parse("a.b", "new", exposed).Document()), "wrap_a_b", store.MaxPriority, 7})
 	must(t)(s.Reload())
 	mustClose(t, s)
 	s = mustOpen(t, path)
 	check("after opening again", state{string(parse("a.b", "new", exposed).Document()), "wrap_a_b", store.MaxPriority, 7})
-	must(t)(s.SetExposure("a.b", false, new(0)))
+	must(t)(s.By(store.Human).SetExposure("a.b", false, new(0)))
 	hid := strings.Replace(string(parse("a.b", "new", exposed).Document()), "true", "false", 1)
 	check("hidden without a priority", state{hid, "wrap_a_b", 0, 8})
 
 	for _, bad := range []int{-1, store.MaxPriority + 1} {
-		_, err := s.SetExposure("a.b", true, &bad)
+		_, err := s.By(store.Human).SetExposure("a.b", true, &bad)
 		mustFail(t, err, "BAD_REQUEST", "0 to 1000", fmt.Sprint(bad))
 	}
-	_, err := s.SetExposure("a.c", true, nil)
+	_, err := s.By(store.Human).SetExposure("a.c", true, nil)
 	mustFail(t, err, "WRAPPER_NOT_FOUND", "near: a.b")
-	must(t)(s.SetExposure("a.b", true, new(5)))
-	must(t)(s.Delete("a.b")) // frees the priority
-	must(t)(s.Create(w))
+	must(t)(s.By(store.Human).SetExposure("a.b", true, new(5)))
+	must(t)(s.By(store.Human).Delete("a.b")) // frees the priority
+	must(t)(s.By(store.Human).Create(w))
 	check("made again", state{before, "", 0, 11})
 	mustClose(t, s)
-	_, err = s.SetExposure("a.b", true, nil)
+	_, err = s.By(store.Human).SetExposure("a.b", true, nil)
 	mustFail(t, err, "STORE_FAILED", "closed")
 	s = mustOpen(t, path)
 	check("made again and opened", state{before, "", 0, 11})
@@ -333,18 +333,18 @@ func TestExposureOfDamaged(t *testing.T) {
 	fill(t, path, 3)
 	store.RewriteRecord(t, path, "wrappers", "wrapper.001", 1, []byte("{"))
 	s := mustOpen(t, path)
-	_, err := s.SetExposure("wrapper.001", true, nil)
+	_, err := s.By(store.Human).SetExposure("wrapper.001", true, nil)
 	mustFail(t, err, "WRAPPER_UNREADABLE", "wrapper.001")
 }
 
 func TestRank(t *testing.T) {
 	s := mustOpen(t, newPath(t))
 	for id, priority := range map[string]int{"d": 0, "b": 10, "a": 10, "c": 1000, "E": 0} {
-		must(t)(s.Create(parse(id+".x", "x")))
-		must(t)(s.SetExposure(id+".x", true, &priority))
+		must(t)(s.By(store.Human).Create(parse(id+".x", "x")))
+		must(t)(s.By(store.Human).SetExposure(id+".x", true, &priority))
 	}
-	must(t)(s.Create(parse("hidden", "x")))
-	must(t)(s.SetExposure("hidden", false, new(1000)))
+	must(t)(s.By(store.Human).Create(parse("hidden", "x")))
+	must(t)(s.By(store.Human).SetExposure("hidden", false, new(1000)))
 	var got []string
 	for _, e := range store.Rank(s.List()) {
 		got = append(got, e.ID)
@@ -358,8 +358,8 @@ func TestApply(t *testing.T) {
 	path := newPath(t)
 	s := mustOpen(t, path)
 	one, two := parse("one", "first"), parse("two", "second")
-	must(t)(s.Create(one))
-	must(t)(s.Create(two))
+	must(t)(s.By(store.Human).Create(one))
+	must(t)(s.By(store.Human).Create(two))
 	newer, three, four := parse("two", "changed", exposed), parse("a.b", "third", exposed), parse("a_b", "fourth", exposed)
 	batch := []*wrapper.Wrapper{three, one, newer, four}
 	want := []store.Change{
@@ -370,7 +370,7 @@ func TestApply(t *testing.T) {
 	}
 	apply := func(ws []*wrapper.Wrapper, dryRun bool, want []store.Change, wantRev uint64) {
 		t.Helper()
-		changes, rev, err := s.Apply(ws, dryRun)
+		changes, rev, err := s.By(store.Human).Apply(ws, dryRun)
 		if diff := cmp.Diff(want, changes); diff != "" || err != nil || rev != wantRev || s.Revision() != wantRev {
 			t.Errorf("revision %d (%d), %v (-want +got):\n%s", rev, s.Revision(), err, diff)
 		}
@@ -402,7 +402,7 @@ func TestApply(t *testing.T) {
 	}
 	check()
 	mustClose(t, s)
-	if _, _, err := s.Apply(batch, false); err == nil {
+	if _, _, err := s.By(store.Human).Apply(batch, false); err == nil {
 		t.Error("a closed store takes documents")
 	}
 	s = mustOpen(t, path)
@@ -416,7 +416,7 @@ func TestApplyRefuses(t *testing.T) {
 	fill(t, path, 2)
 	store.RewriteRecord(t, path, "wrappers", "wrapper.001", 9, []byte("{}"))
 	s := mustOpen(t, path)
-	must(t)(s.Create(parse("Orders.List", "x")))
+	must(t)(s.By(store.Human).Create(parse("Orders.List", "x")))
 	good, before := parse("good", "x"), s.Revision()
 	for name, x := range map[string]struct {
 		ws   []*wrapper.Wrapper
@@ -429,7 +429,7 @@ func TestApplyRefuses(t *testing.T) {
 		"of a later version":    {[]*wrapper.Wrapper{good, parse("wrapper.001", "1")}, "WRAPPER_UNREADABLE", []string{"newer hbrestd"}},
 	} {
 		for _, dryRun := range []bool{true, false} {
-			changes, _, err := s.Apply(x.ws, dryRun)
+			changes, _, err := s.By(store.Human).Apply(x.ws, dryRun)
 			mustFail(t, err, x.code, x.says...)
 			if changes != nil || s.Len() != 3 || s.Revision() != before {
 				t.Errorf("%s: %v, %d wrappers, revision %d", name, changes, s.Len(), s.Revision())
@@ -445,7 +445,7 @@ func TestApplyMends(t *testing.T) {
 	store.RewriteRecord(t, path, "wrappers", "wrapper.001", 1, []byte("{"))
 	s := mustOpen(t, path)
 	w := parse("wrapper.001", "mended")
-	changes, _, err := s.Apply([]*wrapper.Wrapper{w}, false)
+	changes, _, err := s.By(store.Human).Apply([]*wrapper.Wrapper{w}, false)
 	if diff := cmp.Diff([]store.Change{{ID: w.ID, Action: store.Updated, After: w.Document()}}, changes); diff != "" || err != nil || s.Damaged() != 0 {
 		t.Errorf("%v, %d damaged (-want +got):\n%s", err, s.Damaged(), diff)
 	}
@@ -457,9 +457,9 @@ func TestApplyLimit(t *testing.T) {
 	for i := range ws {
 		ws[i] = parse(fmt.Sprintf("w.%04d", i), "x", exposed)
 	}
-	_, _, err := s.Apply(ws, false)
+	_, _, err := s.By(store.Human).Apply(ws, false)
 	mustFail(t, err, "BAD_REQUEST", "1001", "1000")
-	changes, rev, err := s.Apply(ws[:store.MaxApply], false)
+	changes, rev, err := s.By(store.Human).Apply(ws[:store.MaxApply], false)
 	if len(changes) != store.MaxApply || rev != 2 || err != nil || s.Len() != store.MaxApply {
 		t.Errorf("%d changes, revision %d, %v, %d wrappers", len(changes), rev, err, s.Len())
 	}
@@ -467,7 +467,7 @@ func TestApplyLimit(t *testing.T) {
 
 func TestWaitRevision(t *testing.T) {
 	s := mustOpen(t, newPath(t))
-	must(t)(s.Create(parse("a", "x")))
+	must(t)(s.By(store.Human).Create(parse("a", "x")))
 	ctx, cancel := context.WithCancel(t.Context())
 	for _, after := range []uint64{0, 1, 3, 1000} { // another store's, too
 		if rev := s.WaitRevision(ctx, after); rev != 2 {
@@ -495,16 +495,16 @@ func TestWaitersWake(t *testing.T) {
 			synctest.Wait()
 		}
 		for i, change := range []func(){
-			func() { must(t)(s.Create(parse("a", "x"))) },
-			func() { must(t)(s.Update(parse("a", "y"))) },
-			func() { must(t)(s.SetExposure("a", true, nil)) },
-			func() { must(t)(s.SetExposure("a", true, new(3))) },
+			func() { must(t)(s.By(store.Human).Create(parse("a", "x"))) },
+			func() { must(t)(s.By(store.Human).Update(parse("a", "y"))) },
+			func() { must(t)(s.By(store.Human).SetExposure("a", true, nil)) },
+			func() { must(t)(s.By(store.Human).SetExposure("a", true, new(3))) },
 			func() {
-				if _, _, err := s.Apply([]*wrapper.Wrapper{parse("b", "x"), parse("c", "x")}, false); err != nil {
+				if _, _, err := s.By(store.Human).Apply([]*wrapper.Wrapper{parse("b", "x"), parse("c", "x")}, false); err != nil {
 					t.Error(err)
 				}
 			},
-			func() { must(t)(s.Delete("a")) },
+			func() { must(t)(s.By(store.Human).Delete("a")) },
 		} {
 			wait()
 			if err := s.SetSetting("allow-private", fmt.Sprint(i)); err != nil {

@@ -1,7 +1,7 @@
 // Package store keeps the wrappers in one bbolt file, store.db: the documents,
-// the names of their generated tools, when they last worked, what a person has
-// set, and a revision number that grows with every change of a wrapper.
-// Everything is in memory too, so that reading never touches the disk; memory
+// what they were before, the names of their generated tools, when they last
+// worked, what a person has set, and a revision number that grows with every
+// change of a wrapper. Everything but what was before is in memory too, so that reading never touches the disk; memory
 // follows the disk, never the other way. The rows of the audit trail are in a
 // file of their own, audit.db.
 //
@@ -9,7 +9,7 @@
 // record is one named error, a damaged file is set aside and kept, and nothing
 // that was read differs silently from what was written. It knows nothing of
 // what a document means beyond its id and whether it asks for a tool. Start
-// with [Open]; [OpenAudit] is for the audit trail.
+// with [Open], and [Store.By] for changes; [OpenAudit] is for the audit trail.
 package store
 
 import (
@@ -29,7 +29,7 @@ import (
 
 // Options of Open. The zero value works.
 type Options struct {
-	Now         func() time.Time // for the name of a file set aside; default time.Now
+	Now         func() time.Time // of versions, and for the name of a file set aside; default time.Now
 	Log         *slog.Logger     // default: no log
 	LockTimeout time.Duration    // how long to wait for another daemon to close the file; default 1 s
 }
@@ -38,6 +38,7 @@ type Options struct {
 type Store struct {
 	path      string
 	log       *slog.Logger
+	now       func() time.Time
 	recovered string
 
 	// write serialises changes and guards db, file and broken. It is taken
@@ -89,7 +90,7 @@ func Open(path string, o Options) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{
-		path: path, log: o.Log, recovered: f.recovered, db: f.db, file: f.file, c: f.contents,
+		path: path, log: o.Log, now: o.Now, recovered: f.recovered, db: f.db, file: f.file, c: f.contents,
 		verified: map[string]time.Time{}, noted: map[string][]FieldNote{}, marked: make(chan struct{}, 1), stop: make(chan struct{}),
 	}
 	for _, d := range s.c.set.damaged {

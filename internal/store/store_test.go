@@ -23,12 +23,12 @@ func TestChanges(t *testing.T) {
 		t.Fatalf("a new store: revision %d, %d wrappers, %q", s.Revision(), s.Len(), s.Recovered())
 	}
 	one, two := parse("one", "first"), parse("two.b", "second")
-	if rev := must(t)(s.Create(one)); rev != 2 {
+	if rev := must(t)(s.By(store.Human).Create(one)); rev != 2 {
 		t.Errorf("revision %d after the first change, want 2", rev)
 	}
-	must(t)(s.Create(two))
+	must(t)(s.By(store.Human).Create(two))
 	newer := parse("one", "changed")
-	if rev := must(t)(s.Update(newer)); rev != 4 || s.Revision() != 4 {
+	if rev := must(t)(s.By(store.Human).Update(newer)); rev != 4 || s.Revision() != 4 {
 		t.Errorf("revision %d, %d, want 4", rev, s.Revision())
 	}
 
@@ -58,7 +58,7 @@ func TestChanges(t *testing.T) {
 	if w, err := s.Get("two.b"); err != nil || string(w.Document()) != want["two.b"] {
 		t.Errorf("Get: %v, %v", w, err)
 	}
-	if rev := must(t)(s.Delete("two.b")); rev != 5 {
+	if rev := must(t)(s.By(store.Human).Delete("two.b")); rev != 5 {
 		t.Errorf("revision %d after a delete, want 5", rev)
 	}
 	delete(want, "two.b")
@@ -74,15 +74,15 @@ func TestChanges(t *testing.T) {
 func TestRefusals(t *testing.T) {
 	s := mustOpen(t, newPath(t))
 	for _, id := range []string{"weather", "weather.daily", "weather.hourly", "Orders.Create", "zebra"} {
-		must(t)(s.Create(parse(id, id)))
+		must(t)(s.By(store.Human).Create(parse(id, id)))
 	}
-	_, err := s.Create(parse("zebra", "again"))
+	_, err := s.By(store.Human).Create(parse("zebra", "again"))
 	mustFail(t, err, "WRAPPER_EXISTS", `"zebra" already`)
-	_, err = s.Create(parse("orders.create", "again"))
+	_, err = s.By(store.Human).Create(parse("orders.create", "again"))
 	mustFail(t, err, "WRAPPER_EXISTS", `"Orders.Create" already`, "case")
-	_, err = s.Update(parse("orders.create", "x"))
+	_, err = s.By(store.Human).Update(parse("orders.create", "x"))
 	mustFail(t, err, "WRAPPER_NOT_FOUND", `"orders.create"`, "near: Orders.Create")
-	_, err = s.Delete("ZEBRA")
+	_, err = s.By(store.Human).Delete("ZEBRA")
 	mustFail(t, err, "WRAPPER_NOT_FOUND", "near: zebra")
 	_, err = s.Get("wether")
 	mustFail(t, err, "WRAPPER_NOT_FOUND", `no wrapper has the id "wether"; near: weather`)
@@ -96,14 +96,14 @@ func TestRefusals(t *testing.T) {
 	for _, id := range []string{"", strings.Repeat("x", 100_000), "a\x00b", "\xff", "q"} {
 		_, err = s.Get(id)
 		mustFail(t, err, "WRAPPER_NOT_FOUND")
-		_, err = s.Delete(id)
+		_, err = s.By(store.Human).Delete(id)
 		mustFail(t, err, "WRAPPER_NOT_FOUND")
 	}
 	if s.Revision() != 6 || s.Len() != 5 {
 		t.Errorf("refused changes moved the revision to %d or the number to %d", s.Revision(), s.Len())
 	}
 	mustClose(t, s)
-	_, err = s.Create(parse("late", "x"))
+	_, err = s.By(store.Human).Create(parse("late", "x"))
 	mustFail(t, err, "STORE_FAILED", "is closed")
 	_, err = s.Reload()
 	mustFail(t, err, "STORE_FAILED", "is closed")
@@ -121,12 +121,12 @@ func TestToolNames(t *testing.T) {
 		}
 		return m
 	}
-	must(t)(s.Create(parse("plain", "x")))
-	must(t)(s.Create(parse("a.b", "x", exposed)))
-	must(t)(s.Create(parse("a_b", "x", exposed)))   // the same base name
-	must(t)(s.Create(parse("A-B.C", "x", exposed))) // and two that differ in case only
-	must(t)(s.Create(parse("a-b_c", "x", exposed)))
-	must(t)(s.Create(parse("run", "x", exposed))) // a meta-tool
+	must(t)(s.By(store.Human).Create(parse("plain", "x")))
+	must(t)(s.By(store.Human).Create(parse("a.b", "x", exposed)))
+	must(t)(s.By(store.Human).Create(parse("a_b", "x", exposed)))   // the same base name
+	must(t)(s.By(store.Human).Create(parse("A-B.C", "x", exposed))) // and two that differ in case only
+	must(t)(s.By(store.Human).Create(parse("a-b_c", "x", exposed)))
+	must(t)(s.By(store.Human).Create(parse("run", "x", exposed))) // a meta-tool
 	want := map[string]string{
 		"plain": "", "a.b": "wrap_a_b", "a_b": "wrap_a_b_648fa9",
 		"A-B.C": "wrap_A-B_C", "a-b_c": "wrap_a-b_c_0b7808", "run": "wrap_run_acba25",
@@ -139,19 +139,19 @@ func TestToolNames(t *testing.T) {
 	}
 	check("after creating", s)
 
-	must(t)(s.Update(parse("a.b", "y"))) // hidden: the name is kept
-	must(t)(s.Update(parse("plain", "y", exposed)))
+	must(t)(s.By(store.Human).Update(parse("a.b", "y"))) // hidden: the name is kept
+	must(t)(s.By(store.Human).Update(parse("plain", "y", exposed)))
 	want["plain"] = "wrap_plain"
 	check("after updating", s)
 	mustClose(t, s)
 
 	s = mustOpen(t, path)
 	check("after opening again", s)
-	must(t)(s.Delete("a.b")) // frees the name, and renames nothing
+	must(t)(s.By(store.Human).Delete("a.b")) // frees the name, and renames nothing
 	delete(want, "a.b")
 	check("after deleting", s)
-	must(t)(s.Create(parse("a-b", "x", exposed)))
-	must(t)(s.Create(parse("A.b", "x", exposed)))
+	must(t)(s.By(store.Human).Create(parse("a-b", "x", exposed)))
+	must(t)(s.By(store.Human).Create(parse("A.b", "x", exposed)))
 	want["a-b"], want["A.b"] = "wrap_a-b", "wrap_A_b"
 	check("after creating in the freed place", s)
 	must(t)(s.Reload())
@@ -163,8 +163,8 @@ func TestMarkVerified(t *testing.T) {
 	kept := time.Date(2026, 11, 30, 11, 0, 0, 123_000_000, time.UTC)
 	path := newPath(t)
 	s := mustOpen(t, path)
-	must(t)(s.Create(parse("one", "x")))
-	must(t)(s.Create(parse("two", "x")))
+	must(t)(s.By(store.Human).Create(parse("one", "x")))
+	must(t)(s.By(store.Human).Create(parse("two", "x")))
 	rev := s.Revision()
 	verified := func(s *store.Store) map[string]time.Time {
 		m := map[string]time.Time{}
@@ -184,7 +184,7 @@ func TestMarkVerified(t *testing.T) {
 	s.MarkVerified("nobody", at)
 	want := map[string]time.Time{"one": kept, "two": {}}
 	check("at once", s, want)
-	must(t)(s.Update(parse("one", "y")))
+	must(t)(s.By(store.Human).Update(parse("one", "y")))
 	check("after an update", s, want)
 	must(t)(s.Reload())
 	check("after reading again", s, want)
@@ -194,8 +194,8 @@ func TestMarkVerified(t *testing.T) {
 	if s.Revision() != rev+1 {
 		t.Errorf("revision %d, want %d: noting a success is no change", s.Revision(), rev+1)
 	}
-	must(t)(s.Delete("one"))
-	must(t)(s.Create(parse("one", "z")))
+	must(t)(s.By(store.Human).Delete("one"))
+	must(t)(s.By(store.Human).Create(parse("one", "z")))
 	check("after deleting and creating", s, map[string]time.Time{"one": {}, "two": {}})
 }
 
@@ -207,8 +207,8 @@ func TestMarkVerified_minute(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		must(t)(s.Create(parse("one", "x")))
-		must(t)(s.Create(parse("two", "x")))
+		must(t)(s.By(store.Human).Create(parse("one", "x")))
+		must(t)(s.By(store.Human).Create(parse("two", "x")))
 		size := func() string {
 			data, err := os.ReadFile(path)
 			if err != nil {
@@ -270,17 +270,17 @@ func TestConcurrent(t *testing.T) {
 		wg.Go(func() {
 			id := string(rune('a' + k))
 			for i := range 20 {
-				if _, err := s.Create(parse(id, "x", exposed)); err != nil {
+				if _, err := s.By(store.Human).Create(parse(id, "x", exposed)); err != nil {
 					t.Errorf("create: %v", err)
 				}
 				s.MarkVerified(id, time.Now().Add(time.Duration(i)*time.Second))
-				if _, err := s.Update(parse(id, "y")); err != nil {
+				if _, err := s.By(store.Human).Update(parse(id, "y")); err != nil {
 					t.Errorf("update: %v", err)
 				}
 				if w, err := s.Get(id); err != nil || w.Name != "y" {
 					t.Errorf("get after update: %v, %v", w, err)
 				}
-				if _, err := s.Delete(id); err != nil {
+				if _, err := s.By(store.Human).Delete(id); err != nil {
 					t.Errorf("delete: %v", err)
 				}
 			}
@@ -328,14 +328,14 @@ func TestChurn(t *testing.T) {
 		switch {
 		case !have && (grow || r.IntN(10) == 0):
 			w := parse(id, "new", description, exposed)
-			must(t)(s.Create(w))
+			must(t)(s.By(store.Human).Create(w))
 			want[id] = string(w.Document())
 		case have && !grow && r.IntN(10) > 0:
-			must(t)(s.Delete(id))
+			must(t)(s.By(store.Human).Delete(id))
 			delete(want, id)
 		case have:
 			w := parse(id, "changed", description)
-			must(t)(s.Update(w))
+			must(t)(s.By(store.Human).Update(w))
 			want[id] = string(w.Document())
 		}
 		if i%200 == 199 {
