@@ -43,7 +43,13 @@ func startDaemon(t *testing.T, home string, env ...string) *process {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &process{cmd: exec.Command(filepath.Join(dir, "hbrestd"), "run"), stderr: newLog()}
+	return startProgram(t, filepath.Join(dir, "hbrestd"), home, env...)
+}
+
+// startProgram is startDaemon with another hbrestd than that of build.
+func startProgram(t *testing.T, program, home string, env ...string) *process {
+	t.Helper()
+	p := &process{cmd: exec.Command(program, "run"), stderr: newLog()}
 	p.cmd.Env = append([]string{"HB_WRAP_HOME=" + home, "HB_WRAP_ADDR=127.0.0.1:0"}, env...)
 	pipe, err := p.cmd.StderrPipe()
 	if err != nil {
