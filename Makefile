@@ -6,7 +6,7 @@ LDFLAGS  ?= -s -w
 TOOLS    := $(GO) tool -modfile=internal/tools/go.mod
 T        ?= 30s
 
-.PHONY: demo test build install lint docs golden fuzz bench cross package package-check clean
+.PHONY: demo test build install lint docs golden fuzz bench cross package package-check check-full clean
 
 demo: ## show what an agent sees, with throw-away daemons and a sample API on loopback
 	$(GO) run ./internal/e2e/demo
@@ -57,14 +57,21 @@ cross: ## the systems we build for
 package: ## deb, rpm, tar.gz and zip into dist/, of the commit that is checked out (PACK='-targets linux/amd64' makes fewer)
 	$(GO) -C internal/tools run ./pack $(PACK)
 
-package-check: ## the packages of two clones, in folders of different names, have the same bytes
+package-check: ## make package in two clones, in folders of different names: the bytes must be the same
 	@set -e; tmp=$$(mktemp -d); trap 'rm -rf "$$tmp"' EXIT; \
 	for name in a "another folder"; do \
 	  git clone -q . "$$tmp/$$name"; \
 	  $(GO) -C internal/tools run ./pack -root "$$tmp/$$name" -out "$$tmp/$$name/dist" $(PACK); \
 	done; \
 	cmp "$$tmp/a/dist/SHA256SUMS" "$$tmp/another folder/dist/SHA256SUMS"; \
-	echo "twice the same bytes:"; cat "$$tmp/a/dist/SHA256SUMS"
+	echo "twice the same bytes:"; cat "$$tmp/a/dist/SHA256SUMS"; \
+	rm -rf dist; mv "$$tmp/a/dist" dist
+
+check-full: ## .ci/run, and what takes too long for each change: packages for all systems, load, fuzzing
+	.ci/run
+	$(MAKE) package-check
+	HB_E2E_LOAD=5m $(GO) test -count=1 -timeout 20m ./internal/e2e -run TestLoad -v
+	$(MAKE) fuzz T=$(T)
 
 clean:
 	rm -rf $(BIN) dist
