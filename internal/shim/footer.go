@@ -44,7 +44,7 @@ func footer(r *api.RunResult, k ask) []string {
 		add(indexedNote(r.Indexed))
 	}
 	if len(r.Meta.EmptyFields) > 0 {
-		add("empty in every item: " + strings.Join(r.Meta.EmptyFields, ", ") + " - has the API changed? (wrap_get shows the paths)")
+		add("empty in every item: " + strings.Join(r.Meta.EmptyFields, ", ") + " - null, a wrong path, or has the API changed? (wrap_get shows the paths)")
 	}
 	for _, w := range r.Meta.Warnings {
 		add("note: " + w)
@@ -93,7 +93,11 @@ func itemLimit(m api.Meta, k ask) string {
 	if k.maxItems != nil && *k.maxItems <= m.Rendered {
 		return "max_items"
 	}
-	return "limits.maxItems of the recipe"
+	const of = "limits.maxItems of the recipe"
+	if m.Rendered >= api.MaxItemsCap {
+		return of
+	}
+	return fmt.Sprintf("%s: wrap_update raises it, at most %d", of, api.MaxItemsCap)
 }
 
 // cutReason says which limit cut the result and what gets more of it; empty

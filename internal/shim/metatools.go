@@ -102,7 +102,8 @@ func documentMembers() map[string]string {
 			`A write: "method":"POST","body":{"customer":"{{customer_id}}","lines":"{{items}}"}.`,
 		"response": `Recipe; wrap_derive drafts it, wrap_test shows what it makes of a sample; without it the raw JSON comes back. ` +
 			`Modes: table (select a list, fields are columns), document (one object), documents (title and template per item, "template":"{{body}}"). ` +
-			`More pages: "pagination":{"type":"offset","offsetParam":"skip","limitParam":"limit","pageSize":30} (or cursor, link). ` +
+			`More pages: "pagination":{"type":"offset","offsetParam":"skip","limitParam":"limit","pageSize":30} (or cursor, link); pageSize replaces an argument for limitParam. ` +
+			`limits {"maxItems":50} bounds an answer with all its pages, at most 1000. ` +
 			`Field formats: text, number, integer, currency, percent, bytes, date, datetime, boolean, link, image, code, list, json, html, markdown.`,
 		"exposeAsTool": "Also a tool of its own",
 		"mutating":     "true for a GET that changes data",
@@ -141,7 +142,7 @@ func metaTools() []*metaTool {
 			name: "wrap_list", title: "List wrappers",
 			description: "List saved REST wrappers, one line each: id - what it does - METHOD host - needs required arguments - secret NAME - tool NAME - last verified. Start here. Example: {\"query\":\"orders\"}",
 			schema: `{"type":"object","properties":{` +
-				`"query":{"type":"string","description":"Only those with this text in id, name, description or host"},` +
+				`"query":{"type":"string","description":"Text in id, name, description or host"},` +
 				`"limit":{"type":"integer","minimum":1,"maximum":1000,"default":100}},"additionalProperties":false}`,
 			args: []string{"query", "limit"}, hints: hints(true, false, true, false), call: (*Server).list,
 		},
@@ -158,7 +159,7 @@ func metaTools() []*metaTool {
 		},
 		{
 			name: "wrap_derive", title: "Draft a recipe",
-			description: "Draft a response recipe from a sample, or from a url fetched once with GET and no credential. Give exactly one of the two. Returns the recipe as JSON, to use as \"response\" in wrap_create, and a guess at pagination. Example: {\"url\":\"https://api.example.com/products?limit=3\"}",
+			description: "Draft a response recipe from a sample or from a url, fetched once with GET and no credential. Returns the \"response\" for wrap_create as JSON, and a guess at pagination. Example: {\"url\":\"https://api.example.com/products?limit=3\"}",
 			schema: `{"type":"object","properties":{` + sampleProperty +
 				`,"url":{"type":"string"},"id":{"type":"string"},"name":{"type":"string","description":"Becomes the title"},"description":{"type":"string"},` +
 				`"max_fields":{"type":"integer","minimum":1,"maximum":20}},"additionalProperties":false}`,
@@ -166,7 +167,7 @@ func metaTools() []*metaTool {
 		},
 		{
 			name: "wrap_create", title: "Save a new wrapper",
-			description: "Check and save a new wrapper. When it is refused every problem is named with its field and nothing is saved. Example:\n" + exampleWrapper + "\n" +
+			description: "Check and save a new wrapper. A refusal names every problem with its field and saves nothing. Example:\n" + exampleWrapper + "\n" +
 				"{{name}} stands for an argument, in url, query, headers and body; each must be a property of inputSchema. " +
 				"Never put a credential into it: \"auth\":\"NAME\" in request names one of wrap_secret_list.",
 			schema: `{"type":"object","properties":{` + wrapperProperty(documentMembers()) + `},"required":["wrapper"],"additionalProperties":false}`,
@@ -190,13 +191,13 @@ func metaTools() []*metaTool {
 			schema: `{"type":"object","properties":{"id":{"type":"string"},` +
 				`"args":{"type":"object","description":"Arguments by the wrapper's inputSchema"},` +
 				`"format":{"type":"string","enum":["markdown","json","both"],"default":"markdown"},` +
-				fieldsProperty + `,"max_items":{"type":"integer","minimum":1,"maximum":1000},` +
+				fieldsProperty + `,"max_items":{"type":"integer","minimum":1,"maximum":1000,"description":"Lowers the recipe's limits.maxItems"},` +
 				`"max_pages":{"type":"integer","minimum":1,"maximum":25,"description":"Pages to follow, default 10"}},"required":["id"],"additionalProperties":false}`,
 			args: []string{"id", "args", "format", "fields", "max_items", "max_pages"}, required: 1, hints: hints(false, true, false, true), call: (*Server).run,
 		},
 		{
 			name: "wrap_test", title: "Try a wrapper",
-			description: "Without sending anything: show the exact request that wrap_run would send, or with sample show what the recipe makes of it. Takes a saved id or an unsaved wrapper. dryRun:false sends for real, also for an unsaved wrapper. Example: {\"id\":\"shop.search\",\"args\":{\"words\":\"phone\"}}",
+			description: "Without sending anything: show the exact request that wrap_run would send, or with sample show what the recipe makes of it. Takes a saved id or an unsaved wrapper. dryRun:false sends for real. Example: {\"id\":\"shop.search\",\"args\":{\"words\":\"phone\"}}",
 			schema: `{"type":"object","properties":{"id":{"type":"string"},` +
 				`"wrapper":{"type":"object","description":"A document as for wrap_create, instead of id"},` +
 				`"args":{"type":"object"},` + sampleProperty +
@@ -209,7 +210,7 @@ func metaTools() []*metaTool {
 		},
 		{
 			name: "wrap_reload", title: "Read the wrappers again",
-			description: "Read the saved wrappers again after somebody else changed them. Returns how many there are. No arguments.",
+			description: "Read the saved wrappers again after somebody else changed them. No arguments.",
 			schema:      noArguments, hints: hints(true, false, true, false), call: (*Server).reload,
 		},
 	}

@@ -99,7 +99,7 @@ func TestFooter(t *testing.T) {
 		},
 		"item limit": {
 			r:    api.RunResult{Meta: meta{Mode: "table", Selected: 137, Rendered: 50, Truncated: true, Reason: "items"}},
-			want: []string{"showing 50 of 137 (limits.maxItems of the recipe)"},
+			want: []string{"showing 50 of 137 (limits.maxItems of the recipe: wrap_update raises it, at most 1000)"},
 		},
 		"character limit": {
 			r:    api.RunResult{Meta: meta{Mode: "table", Selected: 40, Rendered: 40, Shown: ptr(12), Truncated: true, Reason: "chars"}},
@@ -174,7 +174,7 @@ func TestFooter(t *testing.T) {
 		"max_items over the recipe's": {
 			r:    api.RunResult{Meta: meta{Mode: "table", Selected: 137, Rendered: 50, Truncated: true, Reason: "items"}},
 			k:    ask{maxItems: ptr(51)},
-			want: []string{"showing 50 of 137 (limits.maxItems of the recipe)"},
+			want: []string{"showing 50 of 137 (limits.maxItems of the recipe: wrap_update raises it, at most 1000)"},
 		},
 		"max_items at the end of a page": {
 			r:    api.RunResult{Meta: meta{Mode: "table", Selected: 10, Rendered: 10}, Paging: &paging{Pages: 1, Cap: 10, Items: 10, More: true, Stopped: "item_cap"}},
@@ -183,11 +183,19 @@ func TestFooter(t *testing.T) {
 		},
 		"the recipe's items at the end of a page": {
 			r:    api.RunResult{Meta: meta{Mode: "table", Selected: 50, Rendered: 50}, Paging: &paging{Pages: 5, Cap: 10, Items: 50, More: true, Stopped: "item_cap"}},
-			want: []string{"pages 5/10 (+more): stopped at limits.maxItems of the recipe"},
+			want: []string{"pages 5/10 (+more): stopped at limits.maxItems of the recipe: wrap_update raises it, at most 1000"},
+		},
+		"999 items": {
+			r:    api.RunResult{Meta: meta{Mode: "table", Selected: 1200, Rendered: 999, Truncated: true, Reason: "items"}},
+			want: []string{"showing 999 of 1200 (limits.maxItems of the recipe: wrap_update raises it, at most 1000)"},
+		},
+		"1000 items, the most there is": {
+			r:    api.RunResult{Meta: meta{Mode: "table", Selected: 1200, Rendered: 1000, Truncated: true, Reason: "items"}},
+			want: []string{"showing 1000 of 1200 (limits.maxItems of the recipe)"},
 		},
 		"items inside a page are said once": {
 			r:    api.RunResult{Meta: meta{Mode: "table", Selected: 60, Rendered: 50, Truncated: true, Reason: "items"}, Paging: &paging{Pages: 3, Cap: 10, Items: 60, More: true, Stopped: "item_cap"}},
-			want: []string{"pages 3/10 (+more)", "showing 50 of 60+ (limits.maxItems of the recipe)"},
+			want: []string{"pages 3/10 (+more)", "showing 50 of 60+ (limits.maxItems of the recipe: wrap_update raises it, at most 1000)"},
 		},
 		"more pages would not help a text that is cut": {
 			r:    api.RunResult{Meta: meta{Mode: "table", Selected: 40, Rendered: 40, Shown: ptr(12), Truncated: true, Reason: "chars"}, Paging: &paging{Pages: 2, Cap: 2, Items: 40, More: true, Stopped: "page_cap"}},
@@ -223,7 +231,7 @@ func TestFooter(t *testing.T) {
 				Warnings: []api.Warning{{Field: "args.citty", Code: "UNKNOWN_FIELD", Message: "unknown argument args.citty was ignored", Hint: "known: city"}, {Field: "x", Message: "m"}},
 			},
 			want: []string{
-				"empty in every item: Rating, Brand - has the API changed? (wrap_get shows the paths)", "note: select matched nothing",
+				"empty in every item: Rating, Brand - null, a wrong path, or has the API changed? (wrap_get shows the paths)", "note: select matched nothing",
 				"warning: unknown argument args.citty was ignored (known: city)", "warning: x: m",
 			},
 		},
@@ -247,6 +255,25 @@ func blocks(a *answer) (texts []string, structured string) {
 	return texts, structured
 }
 
+// The size of a sample's page is what was asked for, seldom what the API gives.
+func TestPresentDerived(t *testing.T) {
+	const recipe, next = "{\"select\":\"$\"}\n\n", "Next: check the columns, then wrap_create with this as \"response\"."
+	const guess = "paging guess, to add as \"pagination\" if the API pages this way: "
+	for _, tt := range []struct{ hint, want string }{
+		{"", recipe + next},
+		{`{"type":"cursor"}`, recipe + guess + "{\"type\":\"cursor\"}\n" + next},
+		{
+			`{"type":"offset","pageSize":3}`, recipe + guess + "{\"type\":\"offset\",\"pageSize\":3}\n" +
+				"pageSize is only what this sample had: write the most that the API allows. It is sent in place of an argument for the same parameter.\n" + next,
+		},
+	} {
+		r := api.DeriveResult{Recipe: json.RawMessage(`{"select":"$"}`), Hints: &api.DeriveHints{Pagination: json.RawMessage(tt.hint)}}
+		if d := cmp.Diff(tt.want, presentDerived(&r)); d != "" {
+			t.Errorf("%s: %s", tt.hint, d)
+		}
+	}
+}
+
 func TestPresentRun(t *testing.T) {
 	cut := func() *api.RunResult {
 		return &api.RunResult{
@@ -254,7 +281,7 @@ func TestPresentRun(t *testing.T) {
 			Meta: api.Meta{Mode: "table", Selected: 9, Rendered: 2, Truncated: true, Reason: "items"},
 		}
 	}
-	footer := "showing 2 of 9 (limits.maxItems of the recipe)"
+	footer := "showing 2 of 9 (limits.maxItems of the recipe: wrap_update raises it, at most 1000)"
 	tests := map[string]struct {
 		r          *api.RunResult
 		format     string

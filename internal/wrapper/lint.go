@@ -2,6 +2,7 @@ package wrapper
 
 import (
 	"fmt"
+	"net/url"
 	"strings"
 	"unicode/utf8"
 
@@ -59,12 +60,21 @@ func Lint(w *Wrapper) []recipe.Problem {
 	return out
 }
 
-// unused are the arguments that stand nowhere in the request.
+// unused are the arguments that stand nowhere in the request, or only where the
+// pagination writes something else into every request.
 func unused(w *Wrapper) []recipe.Problem {
-	used := w.placeholders()
+	used, sent := w.placeholders(nil), w.placeholders(w.replaced())
 	var out []recipe.Problem
 	for _, p := range w.Input.Properties() {
-		if used[p.Name] || p.Name == "method" && len(w.Request.Methods) > 1 {
+		if sent[p.Name] || p.Name == "method" && len(w.Request.Methods) > 1 {
+			continue
+		}
+		if used[p.Name] {
+			out = append(out, recipe.Problem{
+				Field: at(at(inputField, "properties"), p.Name), Code: "ARGUMENT_UNUSED",
+				Message: fmt.Sprintf("the argument %q is never sent: the pagination sets that query parameter", oneLine(p.Name)),
+				Hint:    "remove it, or the pagination; max_items and max_pages of wrap_run get less",
+			})
 			continue
 		}
 		out = append(out, recipe.Problem{
@@ -76,8 +86,26 @@ func unused(w *Wrapper) []recipe.Problem {
 	return out
 }
 
-// placeholders are the names that stand in the request.
-func (w *Wrapper) placeholders() map[string]bool {
+// replaced are the query parameters that the pagination sets in every request,
+// the first one too. A cursor is not among them: the first request has the
+// wrapper's own.
+func (w *Wrapper) replaced() map[string]bool {
+	if w.Response == nil || !w.Response.Pagination.Paged() {
+		return nil
+	}
+	plan, out := w.Response.Pagination, map[string]bool{}
+	if plan.LimitParam != "" && plan.PageSize > 0 {
+		out[plan.LimitParam] = true
+	}
+	if plan.Type == "offset" && plan.In != "body" && plan.In != "header" {
+		out[plan.OffsetParam] = true
+	}
+	return out
+}
+
+// placeholders are the names that stand in the request, query parameters in
+// without left out.
+func (w *Wrapper) placeholders(without map[string]bool) map[string]bool {
 	used := map[string]bool{}
 	note := func(t Template) {
 		for _, p := range t.parts {
@@ -88,13 +116,21 @@ func (w *Wrapper) placeholders() map[string]bool {
 	}
 	note(w.Request.url.path)
 	for _, p := range w.Request.url.pairs {
-		note(p.value)
+		if name, err := url.QueryUnescape(strings.TrimSuffix(p.key, "=")); err != nil || !without[name] {
+			note(p.value)
+		}
 	}
-	for _, params := range [][]Param{w.Request.Query, w.Request.Headers} {
-		for _, p := range params {
-			for _, t := range p.Values {
-				note(t)
-			}
+	for _, p := range w.Request.Query {
+		if without[p.Name] && p.Style != StyleBrackets { // which adds [] to the name
+			continue
+		}
+		for _, t := range p.Values {
+			note(t)
+		}
+	}
+	for _, p := range w.Request.Headers {
+		for _, t := range p.Values {
+			note(t)
 		}
 	}
 	if w.Request.Body != nil {

@@ -40,11 +40,21 @@ func TestLint(t *testing.T) {
 		}
 		return `"p":` + s
 	}
+	paged := func(pagination string) string {
+		return `{"schemaVersion":1,"id":"t","request":{"method":"POST","url":"https://h.test/","query":{"limit":"{{limit}}","skip":"{{skip}}"}},` +
+			`"inputSchema":` + object(`"limit":{"type":"integer","default":1},"skip":{"type":"integer"},"t":{"type":"string","default":""}`) +
+			`,"response":{"schemaVersion":1,"mode":"table","fields":{"A":"a"},"pagination":` + pagination + `}}`
+	}
 	tests := []struct{ name, doc, want string }{
 		{"nothing to say", exposed("Finds a thing.", "{{q}}", object(`"q":{"type":"string","default":"x"}`)), ""},
 		{"used everywhere", `{"schemaVersion":1,"id":"t","request":{"method":"POST","url":"https://h.test/{{a}}?b=x{{b}}","query":{"c":["{{c}}"]},"headers":{"X-D":"{{d}}"},"body":{"e":[{"f":"{{e}} {{f}}"}],"g":"{{g}}"}},` +
 			`"inputSchema":` + object(`"a":{"type":"string","default":"1"},"b":{"type":"string"},"c":{"type":"string"},"d":{"type":"string"},"e":{"type":"string"},"f":{"type":"string"},"g":{"type":"object"}`) + `}`, ""},
 		{"unused", `{"schemaVersion":1,"id":"t","request":{"url":"https://h.test/"},"inputSchema":` + object(`"q":{"type":"string"},"a.b":{"type":"integer","enum":[1]}`) + `}`, p + "q ARGUMENT_UNUSED; " + strings.TrimSuffix(p, ".") + "['a.b'] ARGUMENT_UNUSED"},
+		{"a page size in the argument's place", paged(`{"type":"offset","offsetParam":"skip","limitParam":"limit","pageSize":30}`), p + "limit ARGUMENT_UNUSED; " + p + "skip ARGUMENT_UNUSED; " + p + "t ARGUMENT_UNUSED"},
+		{"the same in the url", strings.Replace(paged(`{"type":"offset","offsetParam":"s(k","limitParam":"limit","pageSize":30}`), `h.test/`, `h.test/?s%28k={{t}}&t=1`, 1), p + "limit ARGUMENT_UNUSED; " + p + "t ARGUMENT_UNUSED"},
+		{"a first cursor, and a size of one's own", paged(`{"type":"cursor","next":"n","cursorParam":"skip"}`), p + "t ARGUMENT_UNUSED"},
+		{"an offset in the body", paged(`{"type":"offset","offsetParam":"skip","in":"body","limitParam":"x","pageSize":30}`), p + "t ARGUMENT_UNUSED"},
+		{"sent elsewhere too", strings.Replace(paged(`{"type":"offset","offsetParam":"o","limitParam":"limit","pageSize":30}`), `h.test/`, `h.test/{{limit}}/{{t}}`, 1), ""},
 		{"the generated method is used", `{"schemaVersion":1,"id":"t","request":{"methods":["GET","POST"],"url":"https://h.test/"}}`, ""},
 		{"a method of one's own is not", `{"schemaVersion":1,"id":"t","request":{"url":"https://h.test/"},"inputSchema":` + object(`"method":{"type":"string"}`) + `}`, p + "method ARGUMENT_UNUSED"},
 		{"quarantined", exposed("", "?q={{a b}}", object(`"a b":{"type":"string"}`)), strings.TrimSuffix(p, ".") + "['a b'] TOOL_QUARANTINED"},

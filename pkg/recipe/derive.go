@@ -37,8 +37,9 @@ type DeriveOptions struct {
 
 // A Note is something Derive noticed that the author of the recipe should
 // know. The codes are "looks_like_error" (the sample is an error answer),
-// "empty_list" (a list without items says nothing about its columns) and
-// "paging_hint" (Message is a JSON object for the recipe's pagination, to be
+// "empty_list" (a list without items says nothing about its columns),
+// "owner_left_out" (the list may be a part of one thing, whose own members the
+// recipe does not show) and "paging_hint" (Message is a JSON object for the recipe's pagination, to be
 // checked by its reader: parameter names are a guess).
 type Note struct {
 	Code, Message string
@@ -66,9 +67,31 @@ func Derive(v Value, o DeriveOptions) (*Recipe, []Note) {
 		return nil, d.notes // the fuzz test holds that this does not happen
 	}
 	if found.what != foundObject {
-		d.pagingHint(v, doc)
+		before := len(d.notes)
+		if d.pagingHint(v, doc); len(d.notes) == before { // what has pages is a list
+			d.owner(v, found.path)
+		}
 	}
 	return r, d.notes
+}
+
+// owner notes that the list at path belongs to something with an id of its
+// own, an order with its lines, say: whoever wants the order has to know that
+// the recipe shows the lines alone.
+func (d *deriver) owner(v Value, path string) {
+	root, _ := v.(Object)
+	if path == "$" || hasMember(root, "jsonrpc") {
+		return
+	}
+	for _, m := range withoutDuplicates(root) {
+		switch strings.ToLower(m.Key) {
+		case "id", "_id", "uuid", "sid":
+			if isFact(m) && !d.hidden(m.Key) {
+				d.note("owner_left_out", `this shows the list at %s alone, not the %s beside it; to show the one thing that the list is part of, write "select":"$","mode":"document" and its paths`, path, m.Key)
+				return
+			}
+		}
+	}
 }
 
 // A deriver is one run of Derive.

@@ -467,3 +467,27 @@ func BenchmarkDerive(b *testing.B) {
 		})
 	}
 }
+
+// Whoever derives from one order and gets its lines has to know that the order
+// itself is not shown. A list that says how to get more of it belongs to
+// nothing else.
+func TestDeriveOwner(t *testing.T) {
+	const note = `owner_left_out: this shows the list at $.lines alone, not the id beside it; to show the one thing that the list is part of, write "select":"$","mode":"document" and its paths`
+	for _, tt := range []struct{ sample, want string }{
+		{`{"id":9007199254741993,"status":"new","customer":{"name":"Ada"},"lines":[{"sku":"a","qty":2}]}`, note},
+		{`{"id":9007199254741993,"skip":0,"limit":1,"total":2,"lines":[{"sku":"a","qty":2}]}`, `paging_hint: {"type":"offset","offsetParam":"skip","limitParam":"limit","pageSize":1,"total":"$.total"}`},
+		{`{"id":1,"jsonrpc":"2.0","result":[{"sku":"a","qty":2}]}`, ""},
+		{`{"id":null,"lines":[{"sku":"a","qty":2}]}`, ""},
+		{`{"lines":[{"id":1,"qty":2}]}`, ""},
+		{`[{"id":1,"qty":2}]`, ""},
+	} {
+		_, notes := Derive(deriveSample(t, tt.sample), DeriveOptions{})
+		var got []string
+		for _, n := range notes {
+			got = append(got, n.Code+": "+n.Message)
+		}
+		if strings.Join(got, "\n") != tt.want {
+			t.Errorf("%s\n got %q\nwant %q", tt.sample, got, tt.want)
+		}
+	}
+}
