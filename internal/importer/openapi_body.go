@@ -233,6 +233,7 @@ func (op *operation) members(s *shape) error {
 	for _, l := range s.lost {
 		op.notes.lose(l)
 	}
+	s.undeclared()
 	body := recipe.Object{}
 	for _, required := range []bool{true, false} { // what must be given comes first
 		for _, p := range s.props {
@@ -290,6 +291,7 @@ func (op *operation) formBody(m media, required bool) error {
 	for _, l := range s.lost {
 		op.notes.lose(l)
 	}
+	s.undeclared()
 	encoding := object(m.entry, "encoding")
 	body := recipe.Object{}
 	for _, p := range s.props {

@@ -48,7 +48,7 @@ func (w *schemaWriter) shaped(name string, level int, s *shape, textLimit int) (
 	if s.never || slices.Contains(s.types, "file") {
 		return nil, nil
 	}
-	var o recipe.Object
+	o := recipe.Object{}
 	kind := ""
 	if len(s.types) == 1 {
 		kind = s.types[0]
@@ -61,7 +61,7 @@ func (w *schemaWriter) shaped(name string, level int, s *shape, textLimit int) (
 	if names := distinct(s.forms); len(s.forms) > 1 && len(names) > 1 && kind == "object" {
 		about = append(about, "One of: "+cut(strings.Join(names, ", "), 100)+".")
 	}
-	if len(s.forms) > 1 && (kind == "object" || len(s.types) != 1) {
+	if len(s.forms) > 1 && s.enum == nil {
 		w.notes.add("the alternatives of %s (oneOf, anyOf) are described as one: the API checks which belong together", name)
 	}
 	if s.cut {
@@ -121,7 +121,7 @@ func (w *schemaWriter) readers(s *shape, name, kind string, about []string) reci
 	}
 	if s.enum == nil && kind != "boolean" {
 		if e, ok := example(s); ok {
-			if v, ok := fitting(kind, e); ok && short(v) && clean(name, v) {
+			if v, ok := fitting(kind, e); ok && short(v) && clean(name, v) && inFormat(text(s.words, "format"), v) {
 				o = append(o, recipe.Member{Key: "examples", Value: recipe.Array{v}})
 			}
 		}
@@ -136,6 +136,9 @@ func (w *schemaWriter) readers(s *shape, name, kind string, about []string) reci
 func (w *schemaWriter) members(name string, level int, s *shape) (recipe.Object, error) {
 	var props recipe.Object
 	left := false
+	if !s.cut {
+		s.undeclared()
+	}
 	for _, p := range s.props {
 		if level >= w.levels || w.props >= maxProperties {
 			left = true
@@ -279,6 +282,19 @@ func fitting(kind string, v recipe.Value) (recipe.Value, bool) {
 		return v, ok
 	}
 	return v, v != nil
+}
+
+var formats = map[string]*regexp.Regexp{
+	"date":      regexp.MustCompile(`^\d{4}-\d{2}-\d{2}$`),
+	"date-time": regexp.MustCompile(`^\d{4}-\d{2}-\d{2}[Tt ]\d{2}:\d{2}`),
+	"uuid":      regexp.MustCompile(`^[0-9a-fA-F-]{36}$`),
+}
+
+// inFormat reports whether an example has the format that its schema names: a
+// date-time where a date belongs would teach a mistake.
+func inFormat(format string, v recipe.Value) bool {
+	s, ok := v.(string)
+	return !ok || formats[format] == nil || formats[format].MatchString(s)
 }
 
 var exponent = regexp.MustCompile(`[eE][+-]?0*([0-9]+)$`)

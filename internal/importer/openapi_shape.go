@@ -233,7 +233,10 @@ func (r *schemaReader) combined(s *shape, v recipe.Object, at *chain) error {
 			s.name = part.name
 		}
 		// A part that forbids other members would forbid those of its siblings.
-		part.closed = part.closed && len(parts) == 1 && len(s.props) == 0
+		if part.closed && (len(parts) > 1 || len(s.props) > 0) {
+			part.closed = false
+			part.lost = append(part.lost, "additionalProperties")
+		}
 		s.merge(part)
 	}
 	for _, key := range []string{"oneOf", "anyOf"} {
@@ -250,8 +253,45 @@ func (r *schemaReader) combined(s *shape, v recipe.Object, at *chain) error {
 			return err
 		}
 		s.merge(part)
+		s.discriminate(v, list)
 	}
 	return nil
+}
+
+// undeclared adds the members that are required and nowhere described: they
+// have to be sent all the same.
+func (s *shape) undeclared() {
+	for _, n := range s.required {
+		if !slices.ContainsFunc(s.props, func(p prop) bool { return p.name == n }) {
+			s.props = append(s.props, prop{n, []bound{{}}})
+		}
+	}
+}
+
+// discriminate lists the values of the member that tells alternatives apart:
+// those of the mapping, else the names of the schemas.
+func (s *shape) discriminate(v recipe.Object, alts recipe.Array) {
+	d := object(v, "discriminator")
+	name := text(d, "propertyName")
+	i := slices.IndexFunc(s.props, func(p prop) bool { return p.name == name })
+	if i < 0 {
+		return
+	}
+	var values recipe.Array
+	for _, m := range object(d, "mapping") {
+		values = append(values, m.Key)
+	}
+	if len(values) == 0 {
+		for _, a := range alts {
+			ref := text(a, "$ref")
+			if ref == "" {
+				return
+			}
+			values = append(values, refName(ref))
+		}
+	}
+	said := recipe.Object{{Key: "type", Value: "string"}, {Key: "enum", Value: values}}
+	s.props[i].bounds = append(slices.Clone(s.props[i].bounds), bound{v: said})
 }
 
 // oneOf puts alternatives into one shape that lets each of them through.
@@ -382,9 +422,10 @@ func (s *shape) merge(part *shape) {
 		if len(both) == 0 && slices.Contains(part.types, "integer") && slices.Contains(s.types, "number") {
 			both = []string{"integer"}
 		}
-		if len(both) > 0 {
-			s.types = both
-		} // else the document contradicts itself, and the outer part is believed
+		if len(both) == 0 { // the document contradicts itself
+			s.lost = append(s.lost, "type")
+		}
+		s.types = both
 	}
 	s.nullable = s.nullable || part.nullable
 	s.never = s.never || part.never
@@ -487,6 +528,11 @@ func number(v recipe.Value) *big.Rat {
 
 // infer names the type that the keywords mean when none is written.
 func (s *shape) infer() {
+	if len(s.types) == 1 && s.types[0] == "array" && len(s.enum) > 0 && scalars(s.enum) {
+		// An enum beside the list that is meant for its items.
+		s.items = append(slices.Clone(s.items), bound{v: recipe.Object{{Key: "enum", Value: s.enum}}})
+		s.enum = nil
+	}
 	if len(s.types) > 0 {
 		return
 	}
@@ -514,6 +560,10 @@ func (s *shape) infer() {
 			s.types = []string{kind}
 		}
 	}
+}
+
+func scalars(list recipe.Array) bool {
+	return !slices.ContainsFunc(list, func(e recipe.Value) bool { return e == nil || !isScalar(e) })
 }
 
 // types reads type and every spelling of "or null". Names that JSON Schema
