@@ -59,8 +59,8 @@ package: ## deb, rpm, tar.gz and zip into dist/, of the commit that is checked o
 
 package-check: ## make package in two clones, in folders of different names: the bytes must be the same
 	@set -e; tmp=$$(mktemp -d); trap 'rm -rf "$$tmp"' EXIT; \
+	git clone -q . "$$tmp/a"; git clone -q "$$tmp/a" "$$tmp/another folder"; \
 	for name in a "another folder"; do \
-	  git clone -q . "$$tmp/$$name"; \
 	  $(GO) -C internal/tools run ./pack -root "$$tmp/$$name" -out "$$tmp/$$name/dist" $(PACK); \
 	done; \
 	cmp "$$tmp/a/dist/SHA256SUMS" "$$tmp/another folder/dist/SHA256SUMS"; \

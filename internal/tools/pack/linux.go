@@ -28,7 +28,7 @@ func linuxPackages(root, stage, out string, t target, s stamp, notices []byte) (
 	if err := os.Chdir(stage); err != nil {
 		return nil, err
 	}
-	defer os.Chdir(out) //nolint:errcheck // stage is removed next; some systems do not remove the folder that somebody is in
+	defer func() { _ = os.Chdir(out) }() // stage is removed next, and some systems keep a folder that somebody is in
 	var names []string
 	for _, format := range []string{"deb", "rpm"} {
 		name, err := linuxPackage(format, string(config), out, t, s)
