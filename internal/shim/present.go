@@ -278,7 +278,7 @@ func presentDerived(r *api.DeriveResult) string {
 	if h := r.Hints; h != nil && len(h.Pagination) > 0 {
 		b.WriteString("paging guess, to add as \"pagination\" if the API pages this way: " + compact(h.Pagination) + "\n")
 		if bytes.Contains(h.Pagination, []byte(`"pageSize"`)) {
-			b.WriteString("pageSize is only what this sample had: write the most that the API allows. It is sent in place of an argument for the same parameter.\n")
+			b.WriteString("pageSize is only what this sample had: raise it as far as the API is known to allow. It is sent in place of an argument for the same parameter.\n")
 		}
 	}
 	b.WriteString("Next: check the columns, then wrap_create with this as \"response\".")

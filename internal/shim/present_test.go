@@ -264,7 +264,7 @@ func TestPresentDerived(t *testing.T) {
 		{`{"type":"cursor"}`, recipe + guess + "{\"type\":\"cursor\"}\n" + next},
 		{
 			`{"type":"offset","pageSize":3}`, recipe + guess + "{\"type\":\"offset\",\"pageSize\":3}\n" +
-				"pageSize is only what this sample had: write the most that the API allows. It is sent in place of an argument for the same parameter.\n" + next,
+				"pageSize is only what this sample had: raise it as far as the API is known to allow. It is sent in place of an argument for the same parameter.\n" + next,
 		},
 	} {
 		r := api.DeriveResult{Recipe: json.RawMessage(`{"select":"$"}`), Hints: &api.DeriveHints{Pagination: json.RawMessage(tt.hint)}}
