@@ -43,6 +43,9 @@ func (o *checkup) daemonChecks(ctx context.Context) []finding {
 func (o *checkup) whyDown(ctx context.Context) []finding {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
+	if o.offline.Store.InUse && (fault.Is(o.unreached, "BRIDGE_TIMEOUT") || fault.Is(o.unreached, "CALL_DEADLINE")) {
+		return []finding{o.hangs(ctx)}
+	}
 	if o.unreached != nil && !fault.Is(o.unreached, "BRIDGE_UNREACHABLE") {
 		return []finding{wrong("daemon", o.unreached)} // such as a folder that others can enter
 	}
@@ -85,6 +88,26 @@ func (o *checkup) whyDown(ctx context.Context) []finding {
 		f.Fix = "Start it in a terminal of its own, or put this where your session starts programs:"
 	}
 	return append(out, f)
+}
+
+// hangs is for a daemon that has its files and its socket, and does not answer.
+func (o *checkup) hangs(ctx context.Context) finding {
+	f := finding{
+		Check: "daemon", State: findFail, Detail: fmt.Sprintf("it runs, but has not answered on %s within %s", o.d.ControlSocket, checkTimeout),
+		Fix: "Run it again in a moment, as it may be busy. If it stays so, end it and start it again:",
+	}
+	owner, _ := o.app.portOwner(ctx, o.d.Addr)
+	switch {
+	case o.service != nil && o.service.Running():
+		f.Run = []string{"hbrestd service restart"}
+	case owner.PID != 0 && o.app.goos == "windows":
+		f.Run = []string{endCommand(o.app.goos, owner.PID), o.startCommand()}
+	case owner.PID != 0:
+		f.Run = []string{fmt.Sprintf("kill -9 %d", owner.PID), o.startCommand()}
+	default:
+		f.Run = []string{"pgrep -fl 'hbrestd.* run'"}
+	}
+	return f
 }
 
 // askManager asks the service manager for the service.

@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -208,7 +209,7 @@ func (p *patient) do(line string) {
 		if out, code := p.sh(line); code != 0 {
 			p.t.Fatalf("%s: exit %d\n%s", line, code, out)
 		}
-		pid, err := strconv.Atoi(rest)
+		pid, err := strconv.Atoi(strings.TrimPrefix(rest, "-9 "))
 		if err != nil {
 			p.t.Fatal(err)
 		}
@@ -342,6 +343,12 @@ func TestDoctor(t *testing.T) {
 		{"two daemons", func(p *patient) {
 			p.startAs(filepath.Join(p.bin, "hbrestd"), "HOME="+p.dir, "HB_WRAP_HOME="+filepath.Join(p.dir, "other"), "HB_WRAP_ADDR="+p.env["HB_WRAP_ADDR"])
 		}, func(p *patient, d diagnosis) { p.names(d, "port", "another hbrestd", "which has another home") }},
+		{"daemon hangs", func(p *patient) {
+			d := p.start()
+			if err := d.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+				p.t.Fatal(err)
+			}
+		}, func(p *patient, d diagnosis) { p.names(d, "daemon", "it runs, but has not answered") }},
 		{"damaged store", func(p *patient) {
 			d := p.start()
 			for i := range 30 {
