@@ -118,6 +118,11 @@ func (im *openAPI) operations() []*operation {
 		if !strings.HasPrefix(p.Key, "/") {
 			continue // an extension
 		}
+		if shown := cleanText(p.Key); shown != p.Key {
+			im.drop("path %s", shown)
+			im.refuse(shown, refuse("CREDENTIAL_PATH", "its path holds what looks like a credential"))
+			continue
+		}
 		target, _, err := im.deref(p.Value)
 		if err != nil {
 			im.refuse(cleanText(p.Key), err)
@@ -155,15 +160,16 @@ func (im *openAPI) name(ops []*operation) {
 		}
 		count[op.id]++
 	}
+	named := map[*operation]bool{}
 	paths := map[string]int{}
 	for _, op := range ops {
-		if op.id == "" || count[op.id] > 1 {
+		if named[op] = op.id != "" && count[op.id] == 1; !named[op] {
 			op.id = fitID(im.options.prefixed(pathSlug(op.method, op.path)))
 			paths[op.id]++
 		}
 	}
 	for _, op := range ops {
-		if paths[op.id] > 1 || paths[op.id] == 1 && count[op.id] == 1 {
+		if !named[op] && (paths[op.id] > 1 || count[op.id] == 1) {
 			op.id += "-" + hash6(op.title())
 		}
 	}
