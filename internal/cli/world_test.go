@@ -47,6 +47,11 @@ type fake struct {
 
 	questions []control.Approval
 	policies  control.ApprovalPolicies
+
+	history  *control.WrapperHistory // with documents
+	removed  control.RemovedWrappers
+	rollback control.RollbackResult
+	lint     control.LintReport
 }
 
 func (f *fake) note(name string, v any) {
@@ -315,6 +320,47 @@ func (f *fake) Apply(_ context.Context, q *control.ApplyRequest) (*control.Apply
 		}
 	}
 	return r, nil
+}
+
+func (f *fake) History(_ context.Context, id string) (*control.WrapperHistory, error) {
+	if f.fail != nil {
+		return nil, f.fail
+	}
+	if f.history == nil {
+		return nil, fault.New("WRAPPER_NOT_FOUND", "no wrapper has the id %q", id).With(fault.Field("id"))
+	}
+	h := *f.history
+	h.Versions = nil
+	for _, v := range f.history.Versions {
+		v.Wrapper = nil
+		h.Versions = append(h.Versions, v)
+	}
+	return &h, nil
+}
+
+func (f *fake) Removed(context.Context) (*control.RemovedWrappers, error) {
+	return &f.removed, f.fail
+}
+
+func (f *fake) Version(_ context.Context, id string, version uint64) (*control.WrapperVersion, error) {
+	for _, v := range f.history.Versions {
+		if v.Version == version {
+			return &v, f.fail
+		}
+	}
+	return nil, fault.New("VERSION_NOT_FOUND", "wrapper %q has no version %d", id, version).With(fault.Field("version"))
+}
+
+func (f *fake) Rollback(_ context.Context, q *control.RollbackRequest) (*control.RollbackResult, error) {
+	f.note("rollback", q)
+	r := f.rollback
+	r.DryRun = q.DryRun
+	return &r, f.fail
+}
+
+func (f *fake) Lint(_ context.Context, id string) (*control.LintReport, error) {
+	f.note("lint", id)
+	return &f.lint, f.fail
 }
 
 func (f *fake) Expose(_ context.Context, q *control.ExposeRequest) (*control.ExposeResult, error) {

@@ -32,6 +32,11 @@ type Backend interface {
 	// What only a person may do.
 	Apply(context.Context, *ApplyRequest) (*ApplyResult, error)
 	Expose(context.Context, *ExposeRequest) (*ExposeResult, error)
+	History(ctx context.Context, id string) (*WrapperHistory, error)
+	Removed(context.Context) (*RemovedWrappers, error)
+	Version(ctx context.Context, id string, version uint64) (*WrapperVersion, error)
+	Rollback(context.Context, *RollbackRequest) (*RollbackResult, error)
+	Lint(ctx context.Context, id string) (*LintReport, error) // "": all
 	Allowed(context.Context) (*AllowList, error)
 	Allow(context.Context, *AllowRule) (*AllowList, error)
 	Disallow(context.Context, *AllowRule) (*AllowList, error)
@@ -66,6 +71,9 @@ type ApplyRequest struct {
 type ApplyDocument struct {
 	Source  string          `json:"source"` // "orders.json", "-", "orders.json[2]"
 	Wrapper json.RawMessage `json:"wrapper"`
+	// Seen is the Digest of the stored document that this one was made from:
+	// refuse when another one is stored now. Empty: whatever is stored.
+	Seen string `json:"seen,omitempty"`
 }
 
 // ApplyResult says what was, or with DryRun would be, changed.

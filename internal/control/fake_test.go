@@ -204,6 +204,46 @@ func (f *fake) Apply(_ context.Context, q *control.ApplyRequest) (*control.Apply
 	}}, nil
 }
 
+func (f *fake) History(_ context.Context, id string) (*control.WrapperHistory, error) {
+	f.note("History", id)
+	if f.empty {
+		return &control.WrapperHistory{ID: id}, nil
+	}
+	return &control.WrapperHistory{ID: id, Until: "2026-12-31T08:00:00Z", Versions: []control.WrapperVersion{
+		{Version: 3, Time: "2026-12-01T08:00:00Z", Author: "agent", Action: "saved", Bytes: 120, SHA256: "ab12"},
+		{Version: 4, Action: "damaged", Problem: "its checksum does not match"},
+	}}, nil
+}
+
+func (f *fake) Removed(context.Context) (*control.RemovedWrappers, error) {
+	f.note("Removed", nil)
+	if f.empty {
+		return &control.RemovedWrappers{}, nil
+	}
+	return &control.RemovedWrappers{Removed: []control.RemovedWrapper{{ID: "old", Time: "2026-12-01T08:00:00Z", Until: "2026-12-31T08:00:00Z"}}}, nil
+}
+
+func (f *fake) Version(_ context.Context, id string, version uint64) (*control.WrapperVersion, error) {
+	f.note("Version", []any{id, version})
+	return &control.WrapperVersion{Version: version, Author: "human", Action: "saved", Current: true, Bytes: 2, Wrapper: json.RawMessage(theDocument)}, nil
+}
+
+func (f *fake) Rollback(_ context.Context, q *control.RollbackRequest) (*control.RollbackResult, error) {
+	f.note("Rollback", q)
+	return &control.RollbackResult{
+		OK: true, DryRun: q.DryRun, ID: q.ID, Version: q.Version, Action: "created", After: json.RawMessage(theDocument),
+		Exposed: true, Tool: "orders", Revision: 8,
+	}, nil
+}
+
+func (f *fake) Lint(_ context.Context, id string) (*control.LintReport, error) {
+	f.note("Lint", id)
+	if f.empty {
+		return &control.LintReport{}, nil
+	}
+	return &control.LintReport{Wrappers: []control.LintedWrapper{{ID: "a", Problem: "its record is damaged"}, {ID: "b", Warnings: []api.Warning{{Field: "wrapper.description", Code: "NO_DESCRIPTION", Message: "m", Hint: "h"}}}}}, nil
+}
+
 func (f *fake) Expose(_ context.Context, q *control.ExposeRequest) (*control.ExposeResult, error) {
 	f.note("Expose", q)
 	return &control.ExposeResult{OK: true, ID: q.ID, Exposed: true, Tool: "wrap_city_weather", Priority: 500, Rank: 1, Revision: 10}, nil

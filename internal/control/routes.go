@@ -2,6 +2,7 @@ package control
 
 import (
 	"context"
+	"encoding/hex"
 	"encoding/json"
 	"net/http"
 	"net/url"
@@ -73,6 +74,11 @@ func (h *handler) routes() []route {
 		get(pathAudit, h.audit, "limit"),
 		large(post(pathApply, checkApply, h.apply)),
 		post(pathExpose, checkExpose, b.Expose),
+		get(pathHistory, h.history, "id"),
+		get(pathRemoved, h.removed),
+		get(pathVersion, h.wrapperVersion, "id", "version"),
+		post(pathRollback, checkRollback, b.Rollback),
+		get(pathLint, h.lint, "id"),
 		get(pathAllow, func(ctx context.Context, _ url.Values) (any, error) { return rules(b.Allowed(ctx)) }),
 		post(pathAllow, checkRule, func(ctx context.Context, q *AllowRule) (any, error) { return rules(b.Allow(ctx, q)) }),
 		post(pathDisallow, checkRule, func(ctx context.Context, q *AllowRule) (any, error) { return rules(b.Disallow(ctx, q)) }),
@@ -325,6 +331,9 @@ func checkApply(q *ApplyRequest) *fault.Error {
 	for i, d := range q.Documents {
 		if len(d.Wrapper) == 0 {
 			return bad("body.documents["+strconv.Itoa(i)+"].wrapper", "is missing")
+		}
+		if b, err := hex.DecodeString(d.Seen); err != nil || len(b) != 0 && len(b) != 32 {
+			return bad("body.documents["+strconv.Itoa(i)+"].seen", "is no digest")
 		}
 	}
 	return nil

@@ -3,6 +3,7 @@ package daemon
 import (
 	"cmp"
 	"context"
+	"encoding/hex"
 	"errors"
 	"slices"
 
@@ -37,6 +38,7 @@ func (p person) Apply(ctx context.Context, r *control.ApplyRequest) (*control.Ap
 	ws := make([]*wrapper.Wrapper, 0, len(r.Documents))
 	warnings := make([][]api.Warning, 0, len(r.Documents))
 	var problems []fault.Detail
+	seen := map[string][32]byte{}
 	for _, doc := range r.Documents {
 		w, warns, err := parse(doc.Wrapper)
 		var f *fault.Error
@@ -50,12 +52,15 @@ func (p person) Apply(ctx context.Context, r *control.ApplyRequest) (*control.Ap
 		case err != nil:
 			return nil, err
 		}
+		if digest, err := hex.DecodeString(doc.Seen); err == nil && len(digest) == 32 {
+			seen[w.ID] = [32]byte(digest)
+		}
 		ws, warnings = append(ws, w), append(warnings, append(warns, p.refusedNow(w)...))
 	}
 	if len(problems) > 0 {
 		return nil, fault.New("WRAPPER_INVALID", "nothing was saved: %s: %s", problems[0].Field, problems[0].Message).With(fault.Details(problems))
 	}
-	changes, rev, err := p.by(audit.AuthorHuman).Apply(ws, r.DryRun)
+	changes, rev, err := p.by(audit.AuthorHuman).ApplySeen(ws, seen, r.DryRun)
 	if err != nil {
 		return nil, err
 	}
