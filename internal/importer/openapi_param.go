@@ -155,7 +155,7 @@ func wireText(s *shape) {
 	s.enum = slices.DeleteFunc(slices.Clone(s.enum), func(e recipe.Value) bool { return e == nil })
 	scalars := slices.DeleteFunc(slices.Clone(s.types), func(t string) bool { return t == "array" || t == "object" })
 	switch {
-	case len(s.types) == 0:
+	case len(s.types) == 0 || typeWord(s) == "null":
 		s.types = []string{"string"}
 	case len(s.types) > 1 && len(scalars) == len(s.types):
 		s.types = []string{"string"}

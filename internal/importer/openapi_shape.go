@@ -322,8 +322,8 @@ func (r *schemaReader) oneOf(alts [][]bound) (*shape, error) {
 }
 
 func isNull(s *shape) bool {
-	return s.nullable && len(s.types) == 0 && s.props == nil && len(s.words) == 0 || // {"type": "null"}
-		len(s.enum) == 1 && s.enum[0] == nil
+	return typeWord(s) == "null" || len(s.enum) == 1 && s.enum[0] == nil ||
+		s.nullable && len(s.types) == 0 && s.props == nil && len(s.words) == 0 // {"nullable": true} among alternatives
 }
 
 // union lets everything through that one of the parts lets through.
@@ -589,6 +589,9 @@ func types(v recipe.Value) (names []string, nullable bool) {
 	}
 	if hasNil(array(v, "enum")) {
 		nullable = true
+	}
+	if len(names) == 0 && nullable && slices.Contains(list, recipe.Value("null")) {
+		return []string{"null"}, false
 	}
 	return names, nullable
 }

@@ -214,6 +214,9 @@ func exampleOf(schema recipe.Value, all bool, level int) (recipe.Value, bool) {
 		if !ok {
 			s = "a b/c&d=é+,"
 		}
+		if about, _ := member("description").(string); strings.HasPrefix(about, "JSON text") {
+			s = "{}"
+		}
 		for len([]rune(s)) < min(int(limit("minLength")), 300) {
 			s += "x"
 		}

@@ -16,7 +16,7 @@ import (
 var credentialShapes = []*regexp.Regexp{
 	regexp.MustCompile(`(?i)\b(?:bearer|basic|digest|token|apikey)\s+[A-Za-z0-9+/_.~-]{16,}=*`),
 	regexp.MustCompile(`\b(?:sk|pk|rk|whsec)_(?:live|test)_[A-Za-z0-9]{8,}`),
-	regexp.MustCompile(`\b(?:sk|xai|hf|gsk|pat|key|dop_v1|shpat|shpss|npm|glpat|rpa|figd|sntrys|lin_api|secret)[-_][A-Za-z0-9_-]{20,}`),
+	regexp.MustCompile(`\b(?:sk|xai|hf|gsk|dop_v1|shpat|shpss|npm|glpat|figd|sntrys|lin_api)[-_][A-Za-z0-9_-]{20,}`),
 	regexp.MustCompile(`\b(?:gh[pousr]_|github_pat_)[A-Za-z0-9_]{16,}`),
 	regexp.MustCompile(`\bxox[abeoprs]-[A-Za-z0-9-]{8,}`),
 	regexp.MustCompile(`\b(?:AKIA|ASIA)[A-Z0-9]{12,}`),
@@ -38,7 +38,12 @@ func cleanText(s string) string {
 		return s
 	}
 	for _, shape := range credentialShapes {
-		s = shape.ReplaceAllString(s, redact.Mask)
+		s = shape.ReplaceAllStringFunc(s, func(found string) string {
+			if !strings.ContainsAny(found, "0123456789") {
+				return found // words: "Basic internationalization"
+			}
+			return redact.Mask
+		})
 	}
 	s = addressUser.ReplaceAllString(s, "${1}"+redact.Mask+"@")
 	s = maskGroup(s, addressQuery, func(name string) bool {
