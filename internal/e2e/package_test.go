@@ -42,6 +42,9 @@ func TestPackage(t *testing.T) {
 	if deb == "" {
 		t.Skip("HB_E2E_DEB=path of the package runs it: it needs root, dpkg and systemd")
 	}
+	if !filepath.IsAbs(deb) {
+		t.Fatalf("HB_E2E_DEB must be an absolute path: %q", deb)
+	}
 	base, err := os.MkdirTemp("/tmp", "hb-rest-e2e-package-")
 	if err != nil {
 		t.Fatal(err)
