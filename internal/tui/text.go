@@ -1,0 +1,141 @@
+package tui
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/hyperbolic-gateway/hb-rest/internal/fault"
+)
+
+// clean makes one line of printable text: nothing in it can steer a terminal.
+func clean(s string) string { return fault.Shorten(s, math.MaxInt) }
+
+// cleanLines is clean for a text of several lines.
+func cleanLines(s string) []string {
+	lines := strings.Split(strings.TrimRight(strings.ReplaceAll(s, "\r\n", "\n"), "\n"), "\n")
+	for i, l := range lines {
+		lines[i] = clean(strings.ReplaceAll(l, "\t", "    "))
+	}
+	return lines
+}
+
+// exact writes what a terminal does not show as numbers: what a person allows
+// must be what they see.
+func exact(s string) string {
+	var b strings.Builder
+	for _, r := range s {
+		switch {
+		case r == '\t':
+			b.WriteString("    ")
+		case unicode.IsControl(r), unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Co, unicode.Variation_Selector),
+			unicode.Is(unicode.Zs, r) && r != ' ', r == 0x115f, r == 0x1160, r == 0x3164, r == 0xffa0, r == unicode.ReplacementChar:
+			if r > 0xffff {
+				fmt.Fprintf(&b, `\U%08x`, r)
+			} else {
+				fmt.Fprintf(&b, `\u%04x`, r)
+			}
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+// exactLines is exact for a text of several lines.
+func exactLines(s string) []string {
+	lines := strings.Split(strings.TrimSuffix(s, "\n"), "\n")
+	for i, l := range lines {
+		lines[i] = exact(l)
+	}
+	return lines
+}
+
+// cut shortens a line to width columns.
+func cut(s string, width int) string { return ansi.Truncate(s, max(width, 0), "…") }
+
+// pad makes a line width columns long.
+func pad(s string, width int) string {
+	s = cut(s, width)
+	return s + strings.Repeat(" ", max(0, width-ansi.StringWidth(s)))
+}
+
+// wrap breaks lines at words, or within what is longer than a line, and indents
+// the parts that follow as far as the line itself.
+func wrap(lines []string, width int) []string {
+	var out []string
+	for _, l := range lines {
+		if ansi.StringWidth(l) <= width {
+			out = append(out, l)
+			continue
+		}
+		indent := min(len(l)-len(strings.TrimLeft(l, " ")), width/2)
+		for i, part := range strings.Split(ansi.Wrap(l[indent:], width-indent, " "), "\n") {
+			if i > 0 {
+				part = strings.TrimLeft(part, " ")
+			}
+			out = append(out, strings.Repeat(" ", indent)+part)
+		}
+	}
+	return out
+}
+
+// facts are lines of a name and what it is.
+func facts(rows [][2]string) []string {
+	widest := 0
+	for _, r := range rows {
+		widest = max(widest, len(r[0]))
+	}
+	var lines []string
+	for _, r := range rows {
+		lines = append(lines, strings.TrimRight(pad(r[0], widest+2)+r[1], " "))
+	}
+	return lines
+}
+
+// pretty is JSON as people read it; other text comes back as it is.
+func pretty(doc []byte) string {
+	var b bytes.Buffer
+	if json.Indent(&b, bytes.TrimSpace(doc), "", "  ") != nil {
+		return string(doc)
+	}
+	return b.String()
+}
+
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return strconv.Itoa(n) + " " + many
+}
+
+func day(at string) string { return at[:min(len(at), len("2006-01-02"))] }
+
+// clock is the time of day of an RFC 3339 moment, where the person is.
+func (m *model) clock(moment string) string { return m.local(moment, "15:04:05") }
+
+func (m *model) local(moment, layout string) string {
+	at, err := time.Parse(time.RFC3339, moment)
+	if err != nil {
+		return clean(moment)
+	}
+	return at.In(m.o.Now().Location()).Format(layout)
+}
+
+// The looks. Nothing is said by a colour alone: the program's output drops
+// colours where NO_COLOR asks for it.
+
+func bold(s string) string    { return ansi.Style{}.Bold().Styled(s) }
+func faint(s string) string   { return ansi.Style{}.Faint().Styled(s) }
+func reverse(s string) string { return ansi.Style{}.Reverse(true).Styled(s) }
+func green(s string) string   { return ansi.Style{}.ForegroundColor(ansi.Green).Styled(s) }
+func yellow(s string) string  { return ansi.Style{}.ForegroundColor(ansi.Yellow).Styled(s) }
+func red(s string) string     { return ansi.Style{}.ForegroundColor(ansi.Red).Styled(s) }
+func plain(s string) string   { return s }
