@@ -20,11 +20,13 @@ func (a *app) wrapperCommand() *cobra.Command {
 		Use:   "wrapper",
 		Short: "List, save, run and remove wrappers",
 		Long: `A wrapper is a JSON document that names one HTTP request and says how its answer
-becomes readable; docs/wrapper-format.md describes it. To edit wrappers with
-your own tools, export them, change the files, and apply them again.`,
+becomes readable; docs/wrapper-format.md describes it. "new" and "edit" open one
+in your editor. To work on many with your own tools, export them, change the
+files, and apply them again.`,
 		Example: "  hbrestd wrapper list\n  hbrestd wrapper export --dir wrappers\n  hbrestd wrapper apply wrappers",
 	}, a.wrapperListCommand(), a.wrapperShowCommand(), a.wrapperApplyCommand(), a.wrapperExportCommand(), a.wrapperRmCommand(),
-		a.wrapperRunCommand(), a.wrapperTestCommand(), a.wrapperExposeCommand(), a.wrapperHideCommand())
+		a.wrapperRunCommand(), a.wrapperTestCommand(), a.wrapperExposeCommand(), a.wrapperHideCommand(),
+		a.wrapperNewCommand(), a.wrapperEditCommand(), a.wrapperLintCommand(), a.wrapperHistoryCommand(), a.wrapperDiffCommand(), a.wrapperRollbackCommand())
 }
 
 type wrapperOptions struct {
@@ -187,7 +189,8 @@ func (a *app) wrapperRmCommand() *cobra.Command {
 		Use:   "rm ID...",
 		Short: "Remove wrappers",
 		Long: `Removes wrappers. On a terminal it asks first. When one of the ids does not
-exist, nothing is removed.`,
+exist, nothing is removed. "hbrestd wrapper history" lists what was removed, and
+"hbrestd wrapper rollback" brings it back, for 30 days.`,
 		Example: "  hbrestd wrapper rm orders.old\n  hbrestd wrapper rm orders.a orders.b --yes",
 		Args:    takes(1, -1, "the id of a wrapper"),
 		RunE: func(cmd *cobra.Command, args []string) error {
