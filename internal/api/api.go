@@ -90,6 +90,7 @@ type ManifestEntry struct {
 	Verified    string          `json:"verified,omitempty"`    // RFC 3339; empty: never
 	Stale       bool            `json:"stale,omitempty"`       // verified more than 30 days ago
 	Drift       []Drift         `json:"drift,omitempty"`       // fields that had values and have none any more
+	Index       string          `json:"index,omitempty"`       // "cortex": what it reads is kept to be found again
 	Damaged     string          `json:"damaged,omitempty"`     // why the record cannot be read; then only ID is set
 }
 
@@ -265,9 +266,10 @@ type Paging struct {
 	Error   *Short `json:"error,omitempty"`
 }
 
-// Indexed is the account of the local index.
+// Indexed is the account of the local index. It never fails the call.
 type Indexed struct {
-	Documents int    `json:"documents"`
+	Documents int    `json:"documents"`         // stored, or found unchanged
+	Skipped   string `json:"skipped,omitempty"` // why nothing was to be indexed
 	Error     *Short `json:"error,omitempty"`
 }
 

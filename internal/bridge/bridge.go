@@ -38,6 +38,8 @@ type Backend interface {
 	Derive(context.Context, *api.DeriveRequest) (*api.DeriveResult, error)
 	// Change creates, updates, deletes or gets a wrapper.
 	Change(context.Context, *api.ChangeRequest) (*api.ChangeResult, error)
+	// Recall searches what wrappers have read before.
+	Recall(context.Context, *api.RecallRequest) (*api.RecallResult, error)
 	// Audit is the newest rows of the audit trail, newest last.
 	Audit(ctx context.Context, limit int) (*api.AuditPage, error)
 	// Revision is the store's revision now, for the header of each answer. It

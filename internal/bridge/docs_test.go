@@ -54,7 +54,8 @@ func blocks(t *testing.T) []block {
 func TestDocsExamples(t *testing.T) {
 	answers := map[string]func() any{
 		"hello": func() any { return new(api.Hello) }, "status": func() any { return new(api.Status) }, "manifest": func() any { return new(api.Manifest) },
-		"secrets": func() any { return new(api.SecretList) }, "audit": func() any { return new(api.AuditPage) }, "run": func() any { return new(api.RunResult) }, "plan": func() any { return new(api.Plan) },
+		"secrets": func() any { return new(api.SecretList) }, "audit": func() any { return new(api.AuditPage) }, "recall": func() any { return new(api.RecallResult) },
+		"run": func() any { return new(api.RunResult) }, "plan": func() any { return new(api.Plan) },
 		"derive": func() any { return new(api.DeriveResult) }, "change": func() any { return new(api.ChangeResult) },
 	}
 	seen := map[string]int{}
@@ -98,7 +99,7 @@ func TestDocsExamples(t *testing.T) {
 			t.Errorf("no example of the answer %s", kind)
 		}
 	}
-	for _, rt := range routes[6:] {
+	for _, rt := range routes[7:] {
 		if seen["request="+rt.path] == 0 && rt.path != "/wrap/secrets" {
 			t.Errorf("no example of a request to %s", rt.path)
 		}

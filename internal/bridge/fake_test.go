@@ -106,6 +106,20 @@ func (f *fake) Audit(_ context.Context, limit int) (*api.AuditPage, error) {
 	}}, Next: 12}, nil
 }
 
+func (f *fake) Recall(_ context.Context, q *api.RecallRequest) (*api.RecallResult, error) {
+	f.note("Recall", q)
+	switch q.Query {
+	case "!busy":
+		return nil, fault.New("CORTEX_TIMEOUT", "time ran out while searching the index")
+	case "nothing":
+		return &api.RecallResult{OK: true, Note: "the index is empty"}, nil
+	}
+	return &api.RecallResult{OK: true, Documents: []api.RecallDocument{{
+		Wrapper: "city.weather", Key: "oslo", Title: "Oslo & <b>", URL: "https://api.example.com/w?city=Oslo&days=3",
+		ReadAt: "2026-11-30T08:00:00Z", Age: 3600, Heading: "Wind > Gusts", Snippet: "up to **14 m/s**", Score: 1.5,
+	}}}, nil
+}
+
 func (f *fake) Run(ctx context.Context, q *api.RunRequest) (*api.RunResult, error) {
 	f.note("Run", q)
 	if f.hold != nil {

@@ -32,6 +32,7 @@ func (h *handler) routes() []route {
 		{http.MethodGet, "/wrap/wrapper", h.wrapper},
 		{http.MethodGet, secretsPath, h.secrets},
 		{http.MethodGet, "/wrap/audit", h.audit},
+		{http.MethodGet, "/wrap/recall", h.recall},
 		{http.MethodPost, "/wrap/run", h.run},
 		{http.MethodPost, "/wrap/test", h.test},
 		{http.MethodPost, "/wrap/derive", h.derive},
@@ -122,6 +123,29 @@ func (h *handler) audit(_ http.ResponseWriter, r *http.Request) (any, error) {
 		p = &api.AuditPage{Rows: []api.AuditRow{}, Next: p.Next}
 	}
 	return p, err
+}
+
+func (h *handler) recall(_ http.ResponseWriter, r *http.Request) (any, error) {
+	p, err := readQuery(r, "query", "wrapper", "since", "limit")
+	if err != nil {
+		return nil, err
+	}
+	q := &api.RecallRequest{Query: p.Get("query"), Wrapper: p.Get("wrapper"), Since: p.Get("since")}
+	if q.Query == "" {
+		return nil, fault.New("BAD_REQUEST", "query.query: say what to search for, ?query=WORDS").With(fault.Field("query.query"))
+	}
+	if p.Has("limit") {
+		if q.Limit, err = strconv.Atoi(p.Get("limit")); err != nil || q.Limit < 1 || q.Limit > api.RecallMost {
+			return nil, fault.New("BAD_REQUEST", "query.limit: must be a whole number from 1 to %d", api.RecallMost).With(fault.Field("query.limit"))
+		}
+	}
+	found, err := h.backend.Recall(r.Context(), q)
+	if err == nil && found.Documents == nil {
+		c := *found
+		c.Documents = []api.RecallDocument{}
+		found = &c
+	}
+	return found, err
 }
 
 func (h *handler) wrapper(_ http.ResponseWriter, r *http.Request) (any, error) {

@@ -22,6 +22,7 @@ var routes = []struct{ method, path string }{
 	{"GET", "/wrap/wrapper"},
 	{"GET", "/wrap/secrets"},
 	{"GET", "/wrap/audit"},
+	{"GET", "/wrap/recall"},
 	{"POST", "/wrap/run"},
 	{"POST", "/wrap/test"},
 	{"POST", "/wrap/derive"},
@@ -88,7 +89,7 @@ func TestNoWayToWriteACredential(t *testing.T) {
 		}
 	}
 	// The routes that do take a body know no member for one.
-	for _, rt := range routes[6:] {
+	for _, rt := range routes[7:] {
 		for _, m := range []string{"secret", "secrets", "value", "credential", "password", "headers", "allowedHosts", "auth"} {
 			_, body := s.call(t, "POST", rt.path, `{"id":"a","`+m+`":"v"}`)
 			if e := decodeError(t, body); e.Code != "BAD_REQUEST" || e.Field == nil || *e.Field != "body."+m {

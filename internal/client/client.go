@@ -128,6 +128,21 @@ func (c *Client) Secrets(ctx context.Context) (*api.SecretList, error) {
 	return get[api.SecretList](ctx, c, "/wrap/secrets")
 }
 
+// Recall searches what wrappers have read before.
+func (c *Client) Recall(ctx context.Context, q *api.RecallRequest) (*api.RecallResult, error) {
+	p := url.Values{"query": {q.Query}}
+	if q.Wrapper != "" {
+		p.Set("wrapper", q.Wrapper)
+	}
+	if q.Since != "" {
+		p.Set("since", q.Since)
+	}
+	if q.Limit != 0 {
+		p.Set("limit", strconv.Itoa(q.Limit))
+	}
+	return get[api.RecallResult](ctx, c, "/wrap/recall?"+p.Encode())
+}
+
 // Run calls a saved wrapper. It is sent at most once.
 func (c *Client) Run(ctx context.Context, q *api.RunRequest) (*api.RunResult, error) {
 	return post[api.RunResult](ctx, c, "/wrap/run", q, once)

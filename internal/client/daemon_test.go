@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strconv"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -101,6 +102,11 @@ func (b *backend) Change(_ context.Context, q *api.ChangeRequest) (*api.ChangeRe
 func (b *backend) Audit(context.Context, int) (*api.AuditPage, error) {
 	b.calls.Add(1)
 	return &api.AuditPage{}, nil
+}
+
+func (b *backend) Recall(_ context.Context, q *api.RecallRequest) (*api.RecallResult, error) {
+	b.calls.Add(1)
+	return &api.RecallResult{OK: true, Note: q.Query + "|" + q.Wrapper + "|" + q.Since + "|" + strconv.Itoa(q.Limit)}, nil
 }
 
 func (b *backend) Revision() uint64 { return b.revision.Load() }

@@ -20,6 +20,8 @@ const (
 	ShimGrace          = 5 * time.Second  // how long the shim waits beyond the call's own deadline
 	DefaultMaxTools    = 40
 	MaxTools           = 200
+	DefaultCortexMB    = 200     // of cortex.db
+	MaxCortexMB        = 100_000 // more than a disk is likely to have for it
 
 	clientPatience = 60 * time.Second // after it the usual MCP clients give up
 
@@ -44,6 +46,7 @@ type Daemon struct {
 	WrapDir       string // Home/wrap
 	StorePath     string // Home/wrap/store.db
 	AuditPath     string // Home/wrap/audit.db
+	CortexPath    string // Home/wrap/cortex.db
 	TokenPath     string // Home/wrap/token
 	ControlSocket string // a unix socket's path of at most 100 bytes, or a pipe's name on Windows
 	Addr          string // where the bridge listens: 127.0.0.1 or [::1] with a port; port 0 lets the system choose
@@ -51,6 +54,7 @@ type Daemon struct {
 	AllowHTTP     bool   // plain http is allowed
 	CallTimeout   time.Duration
 	Approval      string // "off", "first" or "always"
+	CortexMaxMB   int    // million bytes of CortexPath above which the oldest documents go
 
 	Keyring        string // "system", "file" or "off": where the key of the credentials is
 	PassphraseFile string // of the keyring "file": the systemd credential hbrestd-passphrase; "" if there is none
@@ -78,6 +82,7 @@ func LoadDaemon(env Env, goos string) (Daemon, []Warning, error) {
 	d.WrapDir = pl.join(d.Home, "wrap")
 	d.StorePath = pl.join(d.WrapDir, "store.db")
 	d.AuditPath = pl.join(d.WrapDir, "audit.db")
+	d.CortexPath = pl.join(d.WrapDir, "cortex.db")
 	d.TokenPath = pl.join(d.WrapDir, "token")
 	d.ControlSocket = pl.controlSocket(d.Home)
 	d.Addr = v.addr("HB_WRAP_ADDR", DefaultAddr)
@@ -89,6 +94,7 @@ func LoadDaemon(env Env, goos string) (Daemon, []Warning, error) {
 			d.CallTimeout.Milliseconds(), clientPatience.Milliseconds(), (clientPatience - ShimGrace).Milliseconds())
 	}
 	d.Approval = v.oneOf("HB_WRAP_APPROVAL", "off", "first", "always")
+	d.CortexMaxMB = v.megabytes("HB_WRAP_CORTEX_MAX_MB", DefaultCortexMB, MaxCortexMB)
 	d.Keyring = v.oneOf("HB_WRAP_KEYRING", "system", "file", "off")
 	if _, dir := v.lookup("CREDENTIALS_DIRECTORY"); dir != "" { // set by systemd for a unit with LoadCredential=
 		d.PassphraseFile = pl.join(dir, "hbrestd-passphrase")
@@ -101,7 +107,7 @@ func LoadDaemon(env Env, goos string) (Daemon, []Warning, error) {
 
 // daemonOnly are the switches that have no effect in the shim's environment.
 var daemonOnly = [...]string{
-	"HB_WRAP_ADDR", "HB_WRAP_ALLOW_PRIVATE", "HB_WRAP_ALLOW_HTTP", "HB_WRAP_CALL_TIMEOUT_MS", "HB_WRAP_APPROVAL", "HB_WRAP_KEYRING",
+	"HB_WRAP_ADDR", "HB_WRAP_ALLOW_PRIVATE", "HB_WRAP_ALLOW_HTTP", "HB_WRAP_CALL_TIMEOUT_MS", "HB_WRAP_APPROVAL", "HB_WRAP_KEYRING", "HB_WRAP_CORTEX_MAX_MB",
 }
 
 // LoadShim reads the settings of hb-rest for the operating system goos. The

@@ -30,11 +30,13 @@ func daemon(home string, change ...func(*config.Daemon)) config.Daemon {
 		WrapDir:       home + "/wrap",
 		StorePath:     home + "/wrap/store.db",
 		AuditPath:     home + "/wrap/audit.db",
+		CortexPath:    home + "/wrap/cortex.db",
 		TokenPath:     home + "/wrap/token",
 		ControlSocket: home + "/control.sock",
 		Addr:          "127.0.0.1:4111",
 		CallTimeout:   50 * time.Second,
 		Approval:      "off",
+		CortexMaxMB:   200,
 		Keyring:       "system",
 	}
 	for _, c := range change {
@@ -71,10 +73,12 @@ func TestLoadDaemon(t *testing.T) {
 			WrapDir:   `C:\Users\ada\AppData\Local\hbrestd\wrap`,
 			StorePath: `C:\Users\ada\AppData\Local\hbrestd\wrap\store.db`,
 			AuditPath: `C:\Users\ada\AppData\Local\hbrestd\wrap\audit.db`,
-			TokenPath: `C:\Users\ada\AppData\Local\hbrestd\wrap\token`,
+
+			CortexPath: `C:\Users\ada\AppData\Local\hbrestd\wrap\cortex.db`,
+			TokenPath:  `C:\Users\ada\AppData\Local\hbrestd\wrap\token`,
 			// The first 8 bytes of SHA-256("c:\users\ada\appdata\local\hbrestd"), by sha256sum.
 			ControlSocket: `\\.\pipe\hbrestd-b0efa7d3cb184aec`,
-			Addr:          "127.0.0.1:4111", CallTimeout: 50 * time.Second, Approval: "off", Keyring: "system",
+			Addr:          "127.0.0.1:4111", CallTimeout: 50 * time.Second, Approval: "off", CortexMaxMB: 200, Keyring: "system",
 		}, nil},
 		{
 			"a socket path of 100 bytes stays", "linux", env("HB_WRAP_HOME=/" + strings.Repeat("d", 100-len("/")-len("/control.sock"))),

@@ -24,6 +24,7 @@ func Settings() []Setting {
 		{"call-timeout-ms", "HB_WRAP_CALL_TIMEOUT_MS", strconv.FormatInt(DefaultCallTimeout.Milliseconds(), 10), "the longest a whole call may take, in milliseconds", false},
 		{"approval", "HB_WRAP_APPROVAL", "off", "ask a person before a write: off, first (once for each version of a wrapper, until the daemon stops), always (each request)", false},
 		{"keyring", "HB_WRAP_KEYRING", "system", "where the key of the credentials is kept: system, file (an encrypted file, with a passphrase from systemd or the terminal of `hbrestd run`), off", true},
+		{"cortex-max-mb", "HB_WRAP_CORTEX_MAX_MB", strconv.Itoa(DefaultCortexMB), "size of the index of what wrappers have read, in megabytes; above it the oldest documents go", true},
 		{"addr", "HB_WRAP_ADDR", DefaultAddr, "where the bridge listens", true},
 	}
 }
@@ -62,6 +63,8 @@ func (s Setting) read(v *vars) {
 		v.oneOf(s.Variable, s.Default, "first", "always")
 	case "keyring":
 		v.oneOf(s.Variable, s.Default, "file", "off")
+	case "cortex-max-mb":
+		v.megabytes(s.Variable, DefaultCortexMB, MaxCortexMB)
 	case "call-timeout-ms":
 		v.milliseconds(s.Variable, DefaultCallTimeout)
 	default:
@@ -79,6 +82,8 @@ func (s Setting) Value(d Daemon) string {
 		return d.Approval
 	case "keyring":
 		return d.Keyring
+	case "cortex-max-mb":
+		return strconv.Itoa(d.CortexMaxMB)
 	case "call-timeout-ms":
 		return strconv.FormatInt(d.CallTimeout.Milliseconds(), 10)
 	case "allow-private":

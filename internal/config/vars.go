@@ -123,6 +123,19 @@ func (v *vars) count(name string, def, most int) int {
 	return int(n)
 }
 
+func (v *vars) megabytes(name string, def, most int) int {
+	used, value := v.lookup(name)
+	if used == "" {
+		return def
+	}
+	n, err := strconv.ParseInt(strings.TrimSpace(value), 10, 32)
+	if err != nil || n < 1 || n > int64(most) {
+		v.invalid(used, value, fmt.Sprintf("a whole number of megabytes from 1 to %d", most))
+		return def
+	}
+	return int(n)
+}
+
 func (v *vars) milliseconds(name string, def time.Duration) time.Duration {
 	used, value := v.lookup(name)
 	if used == "" {

@@ -25,6 +25,7 @@ import (
 	"github.com/hyperbolic-gateway/hb-rest/internal/bridge"
 	"github.com/hyperbolic-gateway/hb-rest/internal/config"
 	"github.com/hyperbolic-gateway/hb-rest/internal/control"
+	"github.com/hyperbolic-gateway/hb-rest/internal/cortex"
 	"github.com/hyperbolic-gateway/hb-rest/internal/fault"
 	"github.com/hyperbolic-gateway/hb-rest/internal/outbound"
 	"github.com/hyperbolic-gateway/hb-rest/internal/secrets"
@@ -78,6 +79,8 @@ type Daemon struct {
 	audit     *audit.Log
 	auditFile *store.AuditFile
 	vault     *secrets.Vault
+	cortex    *cortex.Index
+	indexing  sync.WaitGroup // what goes on storing pages after its call was answered
 	desk      *approval.Desk
 
 	approvalWait time.Duration
@@ -144,6 +147,7 @@ func (d *Daemon) start(ctx context.Context) (err error) {
 	if err := d.listen(ctx); err != nil {
 		return err
 	}
+	d.cortex = cortex.Open(d.given.CortexPath, cortex.Options{MaxBytes: int64(d.given.CortexMaxMB) * 1_000_000, Now: d.now, Log: d.log})
 	d.desk = d.newDesk(d.approvalWait)
 	if err := d.refresh(); err != nil {
 		return err
@@ -172,14 +176,14 @@ func (d *Daemon) start(ctx context.Context) (err error) {
 }
 
 // listen takes the bridge's address: the stored one when the environment says
-// nothing else.
+// nothing else. The size of the index holds from now on too.
 func (d *Daemon) listen(ctx context.Context) error {
 	if d.env != nil {
 		cfg, _, err := config.LoadDaemon(d.env.Over(d.store.Settings()), d.goos)
 		if err != nil {
 			return fmt.Errorf("reading the stored settings: %w", err)
 		}
-		d.given.Addr = cfg.Addr
+		d.given.Addr, d.given.CortexMaxMB = cfg.Addr, cfg.CortexMaxMB
 	}
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", d.given.Addr)
 	if errors.Is(err, syscall.EADDRINUSE) {
@@ -225,6 +229,10 @@ func (d *Daemon) release() error {
 		d.vault.Close()
 	}
 	d.passphrase.Wipe()
+	if d.cortex != nil {
+		errs = append(errs, d.cortex.Close())
+		d.indexing.Wait()
+	}
 	if d.audit != nil {
 		errs = append(errs, d.audit.Close())
 	}

@@ -119,7 +119,7 @@ func (d *Daemon) liveAs(ctx context.Context, w *wrapper.Wrapper, rec *recipe.Rec
 		}
 	}
 	if w.Response != nil && w.Response.Index == "cortex" {
-		res.Indexed = &api.Indexed{Error: &api.Short{Code: "CORTEX_UNAVAILABLE", Retryable: true, Message: "this version of hbrestd has no local index yet"}}
+		d.index(ctx, w, out, rec, kind, res)
 	}
 	return res, nil
 }

@@ -34,7 +34,7 @@ func (d *Daemon) refresh() error {
 		if cfg, _, err = config.LoadDaemon(d.env.Over(d.store.Settings()), d.goos); err != nil {
 			return err
 		}
-		cfg.Addr, cfg.Keyring = d.given.Addr, d.given.Keyring // until the next start
+		cfg.Addr, cfg.Keyring, cfg.CortexMaxMB = d.given.Addr, d.given.Keyring, d.given.CortexMaxMB // until the next start
 		cfg = d.carefully(cfg)
 	}
 	policy := outbound.Policy{AllowHTTP: cfg.AllowHTTP || cfg.AllowPrivate, AllowPrivate: cfg.AllowPrivate}

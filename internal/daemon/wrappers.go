@@ -89,6 +89,9 @@ func manifestEntry(e store.Entry, now time.Time) api.ManifestEntry {
 		out.Stale = stale(e.Verified, now)
 	}
 	out.Drift = drift(e.Fields)
+	if w.Response != nil {
+		out.Index = w.Response.Index
+	}
 	return out
 }
 

@@ -149,6 +149,7 @@ type RenderOptions struct {
 // A Result is what Render makes of the pages.
 type Result struct {
 	Markdown  string
+	Title     string  // the heading of Markdown as plain text; "" when it has none
 	Records   []Value // Objects, or the raw items when neither record nor fields name keys
 	Documents []Rendered
 	Meta      Meta

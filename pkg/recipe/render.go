@@ -164,6 +164,7 @@ func (v *renderer) heading(t title) {
 	if t.markdown == "" {
 		return
 	}
+	v.res.Title = t.plain
 	v.out = append(v.out, "## "...)
 	v.out = append(v.out, t.markdown...)
 	if v.room() < 0 {
