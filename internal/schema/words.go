@@ -110,9 +110,11 @@ func Near(name string, names []string) string {
 	return best
 }
 
+var joiners = strings.NewReplacer("_", "", "-", "", ".", "")
+
 // fold lowers case and drops the separators that people vary.
 func fold(s string) []rune {
-	return []rune(strings.NewReplacer("_", "", "-", "", ".", "").Replace(strings.ToLower(s)))
+	return []rune(joiners.Replace(strings.ToLower(s)))
 }
 
 // distance counts insertions, deletions, replacements and swaps of neighbours

@@ -32,9 +32,11 @@ var outside = map[string]string{
 	"recipe": "response", "output": "response", "result": "response", "http": "request", "title": "name", "summary": "description",
 }
 
+var joiners = strings.NewReplacer("_", "", "-", "", " ", "")
+
 // plainName is a key without what people vary.
 func plainName(key string) string {
-	return strings.NewReplacer("_", "", "-", "", " ", "").Replace(strings.ToLower(key))
+	return joiners.Replace(strings.ToLower(key))
 }
 
 // keyHint says what to write instead of a key of request that is unknown.

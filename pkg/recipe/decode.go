@@ -6,8 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -81,7 +81,20 @@ type reader struct {
 	names   map[string]string
 	members []Member // work space: members of the objects being built
 	values  []Value  // the same for arrays
+	budget  *budget  // nil: everything is built
 }
+
+// A budget is how much compact JSON is still worth building, in bytes. What
+// comes after it is checked and left out: objects and arrays end there.
+type budget struct{ left int }
+
+func (b *budget) spend(n int) {
+	if b != nil {
+		b.left -= n
+	}
+}
+
+func (b *budget) spent() bool { return b != nil && b.left <= 0 }
 
 var bom = []byte("\xef\xbb\xbf")
 
@@ -201,6 +214,9 @@ func (r *reader) skip() error {
 
 // build reads one value.
 func (r *reader) build() (Value, error) {
+	if r.budget.spent() {
+		return nil, r.skip()
+	}
 	switch r.dec.PeekKind() {
 	case '{':
 		return r.object(nil)
@@ -213,16 +229,21 @@ func (r *reader) build() (Value, error) {
 	}
 	switch tok.Kind() {
 	case 'n':
+		r.budget.spend(len("null"))
 		return nil, nil
 	case 't', 'f':
+		r.budget.spend(len("true"))
 		return tok.Bool(), nil
 	case '0':
-		return json.Number(tok.String()), nil
+		n := tok.String()
+		r.budget.spend(len(n))
+		return json.Number(n), nil
 	default:
 		s := tok.String()
 		if r.scrub != nil {
 			s = r.scrub(s)
 		}
+		r.budget.spend(len(s) + len(`""`))
 		return s, nil
 	}
 }
@@ -240,7 +261,7 @@ func (r *reader) object(keep *keeper) (Value, error) {
 		if err != nil {
 			return nil, err
 		}
-		if !keep.wantsQuoted(quoted) {
+		if r.budget.spent() || !keep.wantsQuoted(quoted) {
 			if err := r.skip(); err != nil {
 				return nil, err
 			}
@@ -263,7 +284,14 @@ func (r *reader) object(keep *keeper) (Value, error) {
 		if err != nil {
 			return nil, err
 		}
+		if keep != nil { // few names, however often they come: the last counts
+			if i := slices.IndexFunc(r.members[start:], func(m Member) bool { return m.Key == key }); i >= 0 {
+				r.members[start+i].Value = v
+				continue
+			}
+		}
 		r.members = append(r.members, Member{key, v})
+		r.budget.spend(len(key) + len(`"":,`))
 		if known != nil {
 			known[key] = true
 		}
@@ -271,6 +299,7 @@ func (r *reader) object(keep *keeper) (Value, error) {
 	if _, err := r.dec.ReadToken(); err != nil {
 		return nil, r.fail(err)
 	}
+	r.budget.spend(1) // of the brackets and commas: one more than there are members
 	out := make(Object, len(r.members)-start)
 	copy(out, r.members[start:])
 	clear(r.members[start:])
@@ -284,15 +313,23 @@ func (r *reader) array() (Value, error) {
 	}
 	start := len(r.values)
 	for r.dec.PeekKind() != ']' {
+		if r.budget.spent() {
+			if err := r.skip(); err != nil {
+				return nil, err
+			}
+			continue
+		}
 		v, err := r.build()
 		if err != nil {
 			return nil, err
 		}
 		r.values = append(r.values, v)
+		r.budget.spend(len(","))
 	}
 	if _, err := r.dec.ReadToken(); err != nil {
 		return nil, r.fail(err)
 	}
+	r.budget.spend(1)
 	out := make(Array, len(r.values)-start)
 	copy(out, r.values[start:])
 	clear(r.values[start:])
@@ -391,5 +428,5 @@ func FieldPath(base, key string) string {
 	case plain:
 		return base + "." + key
 	}
-	return base + "['" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(key) + "']"
+	return base + "['" + quoteEscaper.Replace(key) + "']"
 }

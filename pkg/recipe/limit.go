@@ -95,7 +95,7 @@ func joinsHangul(a, b rune) bool {
 // stays bounded by what is shown, not by what a server sends. The factor
 // leaves room for characters that clean will drop.
 func atMost(s string, n int) string {
-	limit := 16*n + 256
+	limit := textBytes(n)
 	if len(s) <= limit {
 		return s
 	}
@@ -104,6 +104,9 @@ func atMost(s string, n int) string {
 	}
 	return s[:limit]
 }
+
+// textBytes is how many bytes are worth looking at for n characters.
+func textBytes(n int) int { return 16*max(n, 0) + 256 }
 
 // cutMarkdown shortens finished Markdown to at most n characters, the ellipsis
 // included. It cuts between lines of a table, never inside a link, a code

@@ -409,7 +409,10 @@ func (p *pathParser) literal() (Value, error) {
 	return v, nil
 }
 
+// quoteEscaper escapes what stands between single quotes.
+var quoteEscaper = strings.NewReplacer(`\`, `\\`, `'`, `\'`)
+
 // quotePath writes a name as a bracket segment wants it.
 func quotePath(name string) string {
-	return "'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(name) + "'"
+	return "'" + quoteEscaper.Replace(name) + "'"
 }

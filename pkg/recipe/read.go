@@ -34,7 +34,8 @@ func (p *Page) Items() int { return p.items }
 // Built gives the first items, at most as many as Read was told to build. The
 // position of an item here is its position among all items. When the recipe
 // names fields or a record, members of an item that no path of the recipe
-// reaches are left out. The slice must not be changed.
+// reaches are left out; with Plain, so is what Render would not look at because
+// it is too much. The slice must not be changed.
 func (p *Page) Built() []Value { return p.built }
 
 // Key gives the key of the item at position i of Built, which is what #key
@@ -115,7 +116,7 @@ func (r *Recipe) read(body []byte, sep byte, max int, scrub func(string) string)
 	if err != nil {
 		return nil, err
 	}
-	rd.scrub = scrub
+	rd.scrub, rd.budget = scrub, r.budget()
 	s := scan{reader: rd, page: &Page{list: r.Select.Multi()}, max: max, shape: r.Shape, expands: r.expands(), keep: r.keeper()}
 	if r.header().First {
 		s.max++ // the names come with the rows
@@ -144,6 +145,15 @@ func (r *Recipe) read(body []byte, sep byte, max int, scrub func(string) string)
 	}
 	r.nameCells(s.page, s.keep, max)
 	return s.page, nil
+}
+
+// budget is what the items of a body that is shown as it is are worth: as much
+// as Render looks at, for its text and for its records.
+func (r *Recipe) budget() *budget {
+	if !r.plain {
+		return nil
+	}
+	return &budget{max(textBytes(r.Limits.MaxChars), maxRecordBytes) + 1}
 }
 
 // expands reports whether an array at the select path stands for its elements

@@ -356,5 +356,5 @@ func (v *renderer) plainJSON(room int) (string, int) {
 // cleanJSON is compact JSON, long enough for n characters, without anything
 // hidden in it. It has one line, which no fence of its own can close.
 func cleanJSON(value Value, n int) string {
-	return clean(string(appendJSONUpTo(nil, value, 16*max(n, 0)+256)), false)
+	return clean(string(appendJSONUpTo(nil, value, textBytes(n))), false)
 }

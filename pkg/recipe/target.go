@@ -6,6 +6,13 @@ import (
 	"strings"
 )
 
+// What a text may not bring into each part of an address.
+var (
+	inSchemeEscaper = strings.NewReplacer(":", "%3A", "&", "%26")
+	inPathEscaper   = strings.NewReplacer("?", "%3F", "#", "%23")
+	inQueryEscaper  = strings.NewReplacer("&", "%26", "#", "%23")
+)
+
 // appendTarget writes text into the link destination, the autolink or the
 // attribute that dst ends in; after is what the author has behind it there. A
 // scheme can come from a value only where it is one that links may have, however
@@ -30,18 +37,18 @@ func appendTarget(dst []byte, text, after string) []byte {
 	case strings.IndexByte(there, '#') >= 0:
 	case query:
 		if !strings.HasSuffix(there, "?") {
-			text = strings.NewReplacer("&", "%26", "#", "%23").Replace(text)
+			text = inQueryEscaper.Replace(text)
 		}
 	case there == "/" && strings.HasPrefix(text, "/"):
 		text = "%2F" + text[1:] // two would begin a host
 	case path && after != "":
-		text = strings.NewReplacer("?", "%3F", "#", "%23").Replace(text)
+		text = inPathEscaper.Replace(text)
 	case !strings.ContainsAny(there, ":/") && (there != "" || !linkable(text)):
 		scheme, rest := text, ""
 		if end := strings.IndexAny(text, "/?#"); end >= 0 { // behind it no colon ends a scheme
 			scheme, rest = text[:end], text[end:]
 		}
-		text = strings.NewReplacer(":", "%3A", "&", "%26").Replace(scheme) + rest
+		text = inSchemeEscaper.Replace(scheme) + rest
 	}
 	return appendURL(dst, text, autolink)
 }
