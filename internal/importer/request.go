@@ -380,6 +380,8 @@ func (rec *recorded) holeArg(name, place string, required, bare bool) string {
 			if t := jsonType(v); t != "" {
 				schema = append(schema, recipe.Member{Key: "type", Value: t})
 			}
+		} else {
+			h.known = false
 		}
 	case !bare:
 		schema = append(schema, recipe.Member{Key: "type", Value: "string"})
@@ -469,7 +471,7 @@ func (r *recording) swept() *Result {
 	out := r.result
 	var kept []Draft
 	for _, d := range out.Drafts {
-		if s.String(string(d.Document)) != string(d.Document) || s.String(d.ID) != d.ID || d.Secret != nil && s.String(d.Secret.Command) != d.Secret.Command {
+		if s.String(string(d.Document)) != string(d.Document) || r.spells(d.ID) || d.Secret != nil && s.String(d.Secret.Command) != d.Secret.Command {
 			out.Refused = append(out.Refused, Refusal{s.String(d.Operation), "the value of a credential stands in other places of it too", "CREDENTIAL_ELSEWHERE"})
 			continue
 		}
@@ -492,6 +494,14 @@ func (r *recording) swept() *Result {
 	}
 	out.Title = s.String(out.Title)
 	return out
+}
+
+// spells reports whether an id was made of a credential's letters.
+func (r *recording) spells(id string) bool {
+	return slices.ContainsFunc(r.values, func(v []byte) bool {
+		s := slug(string(v))
+		return len(s) >= redact.MinSecret && strings.Contains(id, s)
+	})
 }
 
 // credential remembers values that must not be anywhere in the result.

@@ -93,6 +93,11 @@ func (rec *recorded) queryOf() error {
 		if anyHole.MatchString(p.key) {
 			return refuse("QUERY_NAME", "the name of a query parameter is a placeholder, which cannot be sent")
 		}
+		for _, m := range anyHole.FindAllStringSubmatch(p.value, -1) {
+			if redact.CredentialKey(m[1]) && refused == nil {
+				refused = refuse("CREDENTIAL_QUERY", "the credential %s goes into the address, where it would be logged; that is not supported", cut(cleanText(m[1]), 40))
+			}
+		}
 		if redact.CredentialQuery(p.name) {
 			rec.credential(p.text, p.value)
 			rec.drop("query %s of %s", cut(cleanText(p.name), 40), rec.title())
@@ -187,6 +192,12 @@ func (rec *recorded) listArg(name, about string, list recipe.Array) string {
 func (rec *recorded) single(name string, p pair, about string) (string, error) {
 	if anyHole.MatchString(p.value) {
 		// A variable inside a text: the text around it stays.
+		if m := anyHole.FindStringSubmatch(p.value); m[0] == p.value {
+			if h := rec.sent.holes[m[1]]; h.about == "" {
+				h.about = about
+				rec.sent.holes[m[1]] = h
+			}
+		}
 		return rec.template(unescaped(p.value), "query", true)
 	}
 	if label, ok := placeholder(p.text, false); ok {
@@ -279,6 +290,10 @@ func (rec *recorded) varied(pairs []pair) error {
 	slices.Sort(names)
 	for _, name := range names {
 		if redact.CredentialQuery(name) {
+			for _, v := range rec.sent.varying[name].values {
+				rec.credential(v, unescaped(v))
+			}
+			rec.drop("query %s of %s", cut(cleanText(name), 40), rec.title())
 			return refuse("CREDENTIAL_QUERY", "its credential goes into the address (%s), where it would be logged; that is not supported", cut(cleanText(name), 40))
 		}
 		rec.operation.query = append(rec.operation.query, recipe.Member{Key: name, Value: rec.varyingArg(name)})
