@@ -86,3 +86,20 @@ func TestMainOnATerminal(t *testing.T) {
 		t.Errorf("exit %d, %q, left %v", exit, got, f.ids())
 	}
 }
+
+// An editor has the real terminal, also for what steers it.
+func TestEditOnATerminal(t *testing.T) {
+	f := &fake{docs: docs(`{"id":"a","n":1}`)}
+	w := newWorld(t, f)
+	w.version = thisBuild()
+	seen := w.rounds(`[ -t 0 ] && [ -t 1 ] && [ -t 2 ] || exit 8
+printf '\033[7mtype: '
+read typed
+sed -i "s/\"n\": 1/\"n\": $typed/" "$1"`)
+	ty := newTypist(t, step{"type: ", "42\n"})
+	exit := Main([]string{"wrapper", "edit", "a"}, w.lookup(), ty.program, ty.program, ty.program)
+	got := ty.transcript()
+	if exit != 0 || string(f.docs["a"]) != `{"id":"a","n":42}` || !strings.Contains(got, "\x1b[7mtype: 42") || !strings.Contains(got, "\nupdated    a\n") {
+		t.Errorf("exit %d, %q, stored %s, the editor saw %q", exit, got, f.docs["a"], seen())
+	}
+}

@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -282,8 +283,19 @@ func (f *fake) Change(_ context.Context, q *api.ChangeRequest) (*api.ChangeResul
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	delete(f.docs, q.ID)
-	return &api.ChangeResult{OK: true, ID: q.ID, Revision: 8}, nil
+	if q.Action != "create" {
+		delete(f.docs, q.ID)
+		return &api.ChangeResult{OK: true, ID: q.ID, Revision: 8}, nil
+	}
+	var doc struct{ ID string }
+	if err := json.Unmarshal(q.Wrapper, &doc); err != nil || doc.ID == "" {
+		return nil, fault.New("WRAPPER_INVALID", "1 problem").With(fault.Details([]fault.Detail{{Field: "wrapper.id", Code: "REQUIRED", Message: "is missing", Hint: "Give it an id."}}))
+	}
+	if f.docs[doc.ID] != nil {
+		return nil, fault.New("WRAPPER_EXISTS", "there is a wrapper with the id %q already", doc.ID).With(fault.Field("id"))
+	}
+	f.docs[doc.ID] = q.Wrapper
+	return &api.ChangeResult{OK: true, ID: doc.ID, Wrapper: q.Wrapper, Revision: 8, Warnings: f.warn}, nil
 }
 
 // Apply saves objects that have an id. Its words about others name their source.
@@ -301,6 +313,9 @@ func (f *fake) Apply(_ context.Context, q *control.ApplyRequest) (*control.Apply
 		if err := json.Unmarshal(d.Wrapper, &doc); err != nil || doc.ID == "" {
 			problems = append(problems, fault.Detail{Field: d.Source + ": wrapper.id", Code: "REQUIRED", Message: "is missing", Hint: "Give it an id."})
 			continue
+		}
+		if d.Seen != "" && d.Seen != control.Digest(sha256.Sum256(f.docs[doc.ID])) {
+			return nil, fault.New("WRAPPER_CHANGED", "wrapper %q was changed meanwhile", doc.ID).With(fault.Field("id"))
 		}
 		c := control.ApplyChange{Source: d.Source, ID: doc.ID, Action: "created", After: d.Wrapper, Warnings: f.warn}
 		switch before, ok := f.docs[doc.ID]; {

@@ -279,11 +279,19 @@ func (w *writing) kept(body string, err error) error {
 	if werr := os.WriteFile(w.path, []byte(body), 0o600); werr != nil {
 		return fmt.Errorf("%w; and the file could not be kept: %w", err, werr)
 	}
-	w.app.say("your text is kept in %s; `hbrestd wrapper apply %s` saves it", w.path, w.path)
+	w.app.say("your text is kept in %s; `hbrestd wrapper apply %s` saves it", w.path, w.app.typed(w.path))
 	if errors.Is(err, errLeftAsIs) {
 		return errors.New("the file was left as it is, and nothing was saved")
 	}
 	return err
+}
+
+// typed is a path as one types it into a shell.
+func (a *app) typed(path string) string {
+	if a.goos == "windows" {
+		return `"` + path + `"`
+	}
+	return shellLine([]string{path})
 }
 
 // textMember is a text of a document's top; "" if there is none.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/hyperbolic-gateway/hb-rest/internal/api"
 	"github.com/hyperbolic-gateway/hb-rest/internal/fault"
+	"github.com/hyperbolic-gateway/hb-rest/internal/importer"
 	"github.com/hyperbolic-gateway/hb-rest/internal/redact"
 	"github.com/hyperbolic-gateway/hb-rest/pkg/recipe"
 )
@@ -21,6 +22,7 @@ type newOptions struct {
 	id     string
 	sample string
 	url    string
+	curl   string
 }
 
 func (a *app) wrapperNewCommand() *cobra.Command {
@@ -30,13 +32,15 @@ func (a *app) wrapperNewCommand() *cobra.Command {
 		Short: "Write a wrapper in your editor, from a draft",
 		Long: `Opens the draft of a wrapper in $VISUAL or $EDITOR and saves it when the editor
 ends. --url makes the request of the draft from an address: its query becomes
-members, and what looks like a credential is left out. --from-sample makes the
-recipe from one real answer of the API. Nothing is sent.
+members. --curl makes it from a curl line, as API documentation and browsers give
+them; with - you paste the line, and no shell keeps it. What looks like a
+credential is left out. --from-sample makes the recipe from one real answer of
+the API. Nothing is sent.
 
 While something is wrong with the document, it is opened again with what is wrong
 on top; leave the file as it is, or empty it, to give up. What you wrote is kept
 in a file whenever it is not saved.`,
-		Example: "  hbrestd wrapper new weather --url 'https://api.example.com/v1/weather?city=Oslo'\n  hbrestd wrapper new orders.list --url https://api.example.com/orders --from-sample answer.json",
+		Example: "  hbrestd wrapper new weather --url 'https://api.example.com/v1/weather?city=Oslo'\n  hbrestd wrapper new orders.list --url https://api.example.com/orders --from-sample answer.json\n  hbrestd wrapper new orders.create --curl -",
 		Args:    takes(0, 1, "the id of the wrapper"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
@@ -47,6 +51,7 @@ in a file whenever it is not saved.`,
 	}
 	cmd.Flags().StringVar(&o.sample, "from-sample", "", "draft the recipe from the answer in this `file`")
 	cmd.Flags().StringVar(&o.url, "url", "", "draft the request from this `address`")
+	cmd.Flags().StringVar(&o.curl, "curl", "", "draft the request from this curl `line`; - to paste it")
 	return cmd
 }
 
@@ -57,6 +62,9 @@ func (o *newOptions) run(ctx context.Context) error {
 	}
 	if o.sample == "-" {
 		return usage("--from-sample needs a file: stdin is the editor's")
+	}
+	if o.url != "" && o.curl != "" {
+		return usage("--url and --curl do not go together: each makes the request")
 	}
 	d, err := o.app.daemon()
 	if err != nil {
@@ -92,6 +100,9 @@ func (o *newOptions) run(ctx context.Context) error {
 
 // draft is a document to begin with, and what its reader should know.
 func (o *newOptions) draft(taken []string) (recipe.Object, []string, error) {
+	if o.curl != "" {
+		return o.fromCurl(taken)
+	}
 	var notes []string
 	request := recipe.Object{{Key: "method", Value: "GET"}, {Key: "url", Value: "https://api.example.com/"}}
 	id := "new"
@@ -119,14 +130,75 @@ func (o *newOptions) draft(taken []string) (recipe.Object, []string, error) {
 		notes = append(notes, "What an agent chooses becomes {{name}} in url, query or body, with a property of that name in inputSchema.")
 		doc = append(doc, recipe.Member{Key: "inputSchema", Value: recipe.Object{{Key: "type", Value: "object"}, {Key: "properties", Value: recipe.Object{}}}})
 	}
-	if o.sample == "" {
-		return doc, append(notes, "Without \"response\" an agent reads the whole answer; --from-sample FILE drafts one from a real answer."), nil
+	return o.withResponse(doc, notes)
+}
+
+// fromCurl is the draft for a curl line.
+func (o *newOptions) fromCurl(taken []string) (recipe.Object, []string, error) {
+	line := o.curl
+	if line == "-" {
+		o.app.say("paste the curl line, then press Ctrl-D on a line of its own")
+		data, err := o.app.readInput("-")
+		if err != nil {
+			return nil, nil, err
+		}
+		line = string(data)
 	}
-	rec, more, err := o.response(id)
+	r, err := importer.Curl(line, importer.Options{})
 	if err != nil {
 		return nil, nil, err
 	}
-	return append(doc, recipe.Member{Key: "response", Value: rec}), append(notes, more...), nil
+	if len(r.Drafts) == 0 {
+		why := "it names no request"
+		if len(r.Refused) > 0 {
+			why = r.Refused[0].Reason
+		}
+		return nil, nil, fault.New("IMPORT_INVALID", "no wrapper can be made of this curl line: %s", why).
+			With(fault.Hint("Begin with --url, and write what is missing by hand."))
+	}
+	made := r.Drafts[0]
+	v, err := recipe.Decode(made.Document, recipe.DecodeLimits{})
+	if err != nil {
+		return nil, nil, err
+	}
+	doc, _ := v.(recipe.Object)
+	id := o.id
+	if id == "" {
+		id = free(made.ID, taken)
+	}
+	doc = with(doc, "id", id)
+	notes := slices.Concat(r.Notes, made.Notes)
+	for _, place := range r.Dropped {
+		notes = append(notes, "Left out, because a wrapper holds no credential: "+place+".")
+	}
+	if made.Secret != nil && made.Secret.Command != "" {
+		notes = append(notes, "Store it with `"+made.Secret.Command+"`.")
+	}
+	return o.withResponse(doc, notes)
+}
+
+// with is an object with another value of one member.
+func with(o recipe.Object, key string, v recipe.Value) recipe.Object {
+	out := slices.Clone(o)
+	i := slices.IndexFunc(out, func(m recipe.Member) bool { return m.Key == key })
+	if i < 0 {
+		return append(out, recipe.Member{Key: key, Value: v})
+	}
+	out[i].Value = v
+	return out
+}
+
+// withResponse completes a draft by the recipe for the sample.
+func (o *newOptions) withResponse(doc recipe.Object, notes []string) (recipe.Object, []string, error) {
+	if o.sample == "" {
+		return doc, append(notes, "Without \"response\" an agent reads the whole answer; --from-sample FILE drafts one from a real answer."), nil
+	}
+	name, _ := member(doc, "id").(string)
+	rec, more, err := o.response(name)
+	if err != nil {
+		return nil, nil, err
+	}
+	return with(doc, "response", rec), append(notes, more...), nil
 }
 
 // response is the recipe for the sample.
@@ -220,13 +292,16 @@ func idOf(u *url.URL) string {
 			break
 		}
 	}
-	id := strings.Map(func(r rune) rune {
-		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '.' || r == '-' || r == '_' {
-			return r
-		}
-		return '-'
-	}, strings.Join(parts, "."))
-	if id = strings.Trim(id, ".-_"); id == "" {
+	for i, part := range parts {
+		parts[i] = strings.Trim(strings.Map(func(r rune) rune {
+			if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '.' || r == '-' || r == '_' {
+				return r
+			}
+			return '-'
+		}, part), ".-_")
+	}
+	id := strings.Trim(strings.Join(parts, "."), ".")
+	if id == "" {
 		return "new"
 	}
 	return id[:min(len(id), 90)]

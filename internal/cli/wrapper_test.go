@@ -160,8 +160,10 @@ func TestWrapperShowWarns(t *testing.T) {
 		{ID: "a", Stale: true, Verified: "2026-09-01T10:00:00Z"},
 		{ID: "b", Stale: true, Verified: "2026-10-01T10:00:00Z", Drift: []api.Drift{{Field: "Price", Since: "2026-09-30T08:00:00Z"}}},
 	}})
-	check(t, "stale and drifting", w.hb("wrapper", "show", "b", "--json"), said{0, `{"id":"b"}` + "\n",
-		"hbrestd: warning: verified 2026-10-01 (stale)\nhbrestd: warning: Price empty since 2026-09-30; has the API changed?\n"})
+	check(t, "stale and drifting", w.hb("wrapper", "show", "b", "--json"), said{
+		0, `{"id":"b"}` + "\n",
+		"hbrestd: warning: verified 2026-10-01 (stale)\nhbrestd: warning: Price empty since 2026-09-30; has the API changed?\n",
+	})
 }
 
 func TestWrapperRm(t *testing.T) {
