@@ -93,7 +93,8 @@ func (s *Server) save(ctx context.Context, a *arguments, action, done string) (*
 	if err != nil {
 		return nil, err
 	}
-	return textAnswer(presentSaved(r, done, s.toolNote(s.changed(ctx, r, wantsTool(r.Wrapper)), r))), nil
+	wants, indexing := wantsTool(r.Wrapper)
+	return textAnswer(presentSaved(r, done, s.toolNote(s.changed(ctx, r, wants, indexing), r))), nil
 }
 
 func (s *Server) remove(ctx context.Context, a *arguments) (*answer, error) {
@@ -105,7 +106,7 @@ func (s *Server) remove(ctx context.Context, a *arguments) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.changed(ctx, r, false)
+	s.changed(ctx, r, false, false)
 	return textAnswer(presentDeleted(r)), nil
 }
 
@@ -182,10 +183,14 @@ func (s *Server) reload(ctx context.Context, _ *arguments) (*answer, error) {
 	return textAnswer(presentReload(m, s.marks(m))), nil
 }
 
-// wantsTool reads exposeAsTool of a stored document.
-func wantsTool(doc json.RawMessage) bool {
-	var w struct{ ExposeAsTool bool }
-	return json.Unmarshal(doc, &w) == nil && w.ExposeAsTool
+// wantsTool reads of a stored document what changes the list of tools.
+func wantsTool(doc json.RawMessage) (tool, indexing bool) {
+	var w struct {
+		ExposeAsTool bool
+		Response     struct{ Index string }
+	}
+	err := json.Unmarshal(doc, &w)
+	return err == nil && w.ExposeAsTool, err == nil && w.Response.Index != ""
 }
 
 // sample is any JSON value, as it came. An empty string is how some models

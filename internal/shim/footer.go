@@ -146,6 +146,8 @@ func shownNote(m api.Meta, p *api.Paging, cut string) string {
 func indexedNote(x *api.Indexed) string {
 	var parts []string
 	switch {
+	case x.Skipped != "":
+		parts = append(parts, "not indexed: "+x.Skipped)
 	case x.Documents == 1:
 		parts = append(parts, "indexed 1 doc")
 	case x.Documents > 1 || x.Error == nil:

@@ -102,7 +102,7 @@ func chooseTools(entries []api.ManifestEntry, limit int, refused map[string]stri
 // reservedNames are never those of a generated tool: a wrapper called run must
 // not take the place of wrap_run.
 func reservedNames() map[string]bool {
-	names := map[string]bool{"recall_memory": true}
+	names := map[string]bool{recallName: true}
 	for _, t := range metaTools() {
 		names[t.name] = true
 	}

@@ -83,6 +83,9 @@ func listLine(e api.ManifestEntry, tool mark) string {
 	if drift := e.DriftNote(); drift != "" {
 		parts = append(parts, "drift: "+drift)
 	}
+	if e.Index != "" {
+		parts = append(parts, "indexed: "+recallName)
+	}
 	return strings.Join(parts, " - ")
 }
 

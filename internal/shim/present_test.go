@@ -225,6 +225,10 @@ func TestFooter(t *testing.T) {
 			r:    api.RunResult{Indexed: &api.Indexed{Documents: 2, Error: &api.Short{Code: "CORTEX_PARTIAL"}}},
 			want: []string{"indexed 2 docs; index failed: CORTEX_PARTIAL"},
 		},
+		"nothing was to be indexed": {
+			r:    api.RunResult{Indexed: &api.Indexed{Skipped: "the result is not complete"}},
+			want: []string{"not indexed: the result is not complete"},
+		},
 		"drift and warnings": {
 			r: api.RunResult{
 				Meta:     meta{Selected: 1, Rendered: 1, EmptyFields: []string{"Rating", "Brand"}, Warnings: []string{"select matched nothing"}},

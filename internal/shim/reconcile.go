@@ -51,7 +51,7 @@ type toolSet struct {
 	revision uint64            // of the manifest that is registered
 	applied  uint64            // counts manifests that were registered
 	tools    map[string]string // the line of each registered tool, by name
-	wants    map[string]bool   // ids that want to be tools
+	wants    map[string]bool   // ids that want to be tools, or for which there is recall_memory
 	refused  map[string]string // why the SDK does not take a line
 	changes  uint64            // counts changes of tools
 	listed   uint64            // changes when the client last asked for the list
@@ -109,6 +109,11 @@ func (s *Server) apply(m *api.Manifest, before uint64) {
 	for _, g := range tools {
 		keep[g.definition.Name] = true
 	}
+	for _, e := range m.Wrappers {
+		if e.Index != "" {
+			t.wants[e.ID], keep[recallName] = true, true
+		}
+	}
 	var gone []string
 	for name := range t.tools {
 		if !keep[name] {
@@ -131,6 +136,12 @@ func (s *Server) apply(m *api.Manifest, before uint64) {
 			continue
 		}
 		t.tools[name] = g.line
+	}
+	if keep[recallName] && t.tools[recallName] == "" { // it never changes
+		r := recallTool()
+		s.mcp.AddTool(r.definition(), s.handler(r))
+		t.tools[recallName] = r.schema
+		changed = true
 	}
 	if len(gone) > 0 {
 		s.mcp.RemoveTools(gone...)
@@ -162,10 +173,11 @@ func (s *Server) marks(m *api.Manifest) map[string]mark {
 }
 
 // changed lets the tools follow a change that was made through this process
-// and returns the mark of the wrapper. wants is whether it wants to be a tool.
+// and returns the mark of the wrapper. wants is whether it wants to be a tool,
+// indexing whether what it reads is to be found again.
 // The change is done, so a failure here is not the call's: the list follows
 // later.
-func (s *Server) changed(ctx context.Context, r *api.ChangeResult, wants bool) mark {
+func (s *Server) changed(ctx context.Context, r *api.ChangeResult, wants, indexing bool) mark {
 	t := s.tools
 	switch {
 	case t.limit == 0 && wants:
@@ -174,7 +186,7 @@ func (s *Server) changed(ctx context.Context, r *api.ChangeResult, wants bool) m
 		return mark{}
 	}
 	t.mu.Lock()
-	same := !wants && !t.wants[r.ID] && t.applied > 0 && r.Revision == t.revision+1
+	same := !wants && !indexing && !t.wants[r.ID] && t.applied > 0 && r.Revision == t.revision+1
 	if same {
 		t.revision = r.Revision // no tool comes or goes: nothing to fetch
 	}
@@ -327,7 +339,7 @@ func (s *Server) following(next mcp.MethodHandler) mcp.MethodHandler {
 			t.asked, t.listed = true, t.changes // before the list is made: then a change in between is told
 			t.mu.Unlock()
 		case "tools/call":
-			if p, ok := req.GetParams().(*mcp.CallToolParamsRaw); ok && !reserved[p.Name] {
+			if p, ok := req.GetParams().(*mcp.CallToolParamsRaw); ok && (!reserved[p.Name] || p.Name == recallName) {
 				t.ready(ctx)
 			}
 		}

@@ -171,9 +171,10 @@ func TestHintsOfTheMetaTools(t *testing.T) {
 		"wrap_delete":      {false, true, true, false},
 		"wrap_run":         {false, true, false, true},
 		"wrap_test":        {false, true, false, true},
+		"recall_memory":    {true, false, true, false},
 	}
 	got := map[string][4]bool{}
-	for _, m := range metaTools() {
+	for _, m := range append(metaTools(), recallTool()) {
 		a := m.definition().Annotations
 		got[m.name] = [4]bool{a.ReadOnlyHint, *a.DestructiveHint, a.IdempotentHint, *a.OpenWorldHint}
 	}
@@ -212,7 +213,7 @@ func checkSchema(t *testing.T, where string, schema map[string]any) {
 
 // TestSchemasNameTheArguments: what is published is what is accepted.
 func TestSchemasNameTheArguments(t *testing.T) {
-	for _, m := range metaTools() {
+	for _, m := range append(metaTools(), recallTool()) {
 		var schema struct {
 			Properties map[string]json.RawMessage
 			Required   []string
