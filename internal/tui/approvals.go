@@ -192,8 +192,7 @@ func (t *approvalsTab) setPolicy(m *model) tea.Cmd {
 // Only here can it be given: nobody allows what they have not been shown.
 type questionScreen struct {
 	*pager
-	q     *control.Approval
-	stale bool // asked for again; the answer is on its way
+	q *control.Approval
 }
 
 func (m *model) showQuestion(id string) tea.Cmd {
@@ -241,7 +240,7 @@ func (s *questionScreen) key(m *model, k tea.KeyPressMsg) tea.Cmd {
 		m.close(s)
 		return nil
 	}
-	if !s.answerable() {
+	if !answerable(s.q.State) {
 		return s.pager.key(m, k)
 	}
 	switch name {
@@ -260,12 +259,12 @@ func (s *questionScreen) key(m *model, k tea.KeyPressMsg) tea.Cmd {
 
 // answerable reports whether an answer would change anything: what waits, and
 // an answer that was not used yet.
-func (s *questionScreen) answerable() bool {
-	return s.q.State == "pending" || s.q.State == "allowed" || s.q.State == "denied"
+func answerable(state string) bool {
+	return state == "pending" || state == "allowed" || state == "denied"
 }
 
 func (s *questionScreen) keys(m *model) string {
-	if !s.answerable() {
+	if !answerable(s.q.State) {
 		return s.pager.keys(m)
 	}
 	keys := "a allow  d deny  T trust this version  esc later"
@@ -347,6 +346,17 @@ func versionWords(version string) string {
 		return "not the saved wrapper: that has been edited, or this one was only tried; an answer holds for this one alone"
 	}
 	return "not saved: the wrapper came with the call"
+}
+
+// coverWords say what allowing a question would allow.
+func coverWords(q *control.Approval) string {
+	switch q.Policy {
+	case "first":
+		return "every request of this version of the wrapper, until the daemon stops"
+	case "always":
+		return "this request, once"
+	}
+	return "nothing: the policy is off now"
 }
 
 // bodyText is a body as people read it: JSON indented, everything else as it is.

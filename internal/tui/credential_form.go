@@ -3,7 +3,6 @@ package tui
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -165,14 +164,10 @@ func commas(s string) []string {
 
 // rotate asks for a new value and changes nothing else.
 func (t *credentialsTab) rotate(m *model, old *control.SecretInfo) tea.Cmd {
-	if old.Problem != "" {
-		m.warn("the record of %s cannot be read; e stores it again", old.Name)
+	q, places, problem := rotation(old)
+	if problem != "" {
+		m.warn("%s", problem)
 		return nil
-	}
-	q := &control.SecretPut{Name: old.Name, Kind: old.Kind, Headers: old.Headers, AllowedHosts: old.AllowedHosts, OAuth: old.OAuth, Seen: old.Seal}
-	places := placesOf(q, old)
-	for i := range places {
-		places[i].keep = len(places) > 1 // of several, not each has to be new
 	}
 	s := &saving{
 		tab: t, q: q, places: places,
@@ -180,6 +175,20 @@ func (t *credentialsTab) rotate(m *model, old *control.SecretInfo) tea.Cmd {
 		failed: func(m *model, problems []string) { m.warn("%s", strings.Join(problems, "; ")) },
 	}
 	return s.check(m)
+}
+
+// rotation is the call that replaces the values of a credential alone, and the
+// values to ask for; or why there is none.
+func rotation(old *control.SecretInfo) (q *control.SecretPut, places []place, problem string) {
+	if old.Problem != "" {
+		return nil, nil, clean("the record of " + old.Name + " cannot be read; store it again with `hbrestd secret set`")
+	}
+	q = &control.SecretPut{Name: old.Name, Kind: old.Kind, Headers: old.Headers, AllowedHosts: old.AllowedHosts, OAuth: old.OAuth, Seen: old.Seal}
+	places = placesOf(q, old)
+	for i := range places {
+		places[i].keep = len(places) > 1 // of several, not each has to be new
+	}
+	return q, places, ""
 }
 
 // A saving is the way of a credential into the vault: looked at without its
@@ -320,9 +329,6 @@ func wipe(values [][]byte) {
 	}
 }
 
-// errNoValue ends a question that was not answered.
-var errNoValue = errors.New("no value was given; nothing was changed")
-
 // An asking has the terminal while values are asked for.
 type asking struct {
 	ask     func(prompt string) ([]byte, error)
@@ -336,7 +342,7 @@ func (a *asking) Run() error {
 		v, err := a.ask(p)
 		if err != nil {
 			a.wipe()
-			return fmt.Errorf("%w: %w", errNoValue, err)
+			return err
 		}
 		a.values = append(a.values, bytes.Clone(v))
 		clear(v)

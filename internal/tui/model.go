@@ -8,7 +8,6 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"github.com/hyperbolic-gateway/hb-rest/internal/control"
 	"github.com/hyperbolic-gateway/hb-rest/internal/fault"
 )
 
@@ -286,15 +285,4 @@ func (m *model) foot() []string {
 		return []string{look(text), look(cut(hint, m.width)), faint(m.front().keys(m))}
 	}
 	return []string{look(cut(text, m.width)), cut(hint, m.width), faint(m.front().keys(m))}
-}
-
-// coverWords say what allowing a question would allow.
-func coverWords(q *control.Approval) string {
-	switch q.Policy {
-	case "first":
-		return "every request of this version of the wrapper, until the daemon stops"
-	case "always":
-		return "this request, once"
-	}
-	return "nothing: the policy is off now"
 }

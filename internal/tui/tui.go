@@ -37,7 +37,6 @@ type Backend interface {
 	Secrets(context.Context) (*api.SecretList, error)
 	Test(context.Context, *api.TestRequest) (*api.TestResult, error)
 	Change(context.Context, *api.ChangeRequest) (*api.ChangeResult, error)
-	Apply(context.Context, *control.ApplyRequest) (*control.ApplyResult, error)
 	Expose(context.Context, *control.ExposeRequest) (*control.ExposeResult, error)
 	SecretState(context.Context) (*control.SecretState, error)
 	CheckSecret(context.Context, *control.SecretPut) (*control.SecretResult, error)
@@ -65,7 +64,8 @@ type Options struct {
 	Edit func(path string) Command
 	// Ask asks for a text that must not be shown, past the panel: in a window of
 	// its own or on the terminal, which is free while it runs. prompt may have
-	// several lines, the last one names the text. The panel wipes what it gets.
+	// several lines, the last one names the text. The panel wipes what it gets,
+	// and shows the text of an error.
 	Ask func(prompt string) ([]byte, error)
 	// Header reads NAME[:PREFIX] as a person writes it, and refuses what looks
 	// like a value.

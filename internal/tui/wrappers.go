@@ -73,10 +73,10 @@ func methods(w *api.ManifestEntry) string {
 func verified(w *api.ManifestEntry) string {
 	s := day(w.Verified)
 	if w.Stale {
-		s += " stale"
+		s = "stale " + s
 	}
 	if len(w.Drift) > 0 {
-		s += " drift"
+		s = "drift " + s // first, where a narrow column does not cut it off
 	}
 	return s
 }
