@@ -280,7 +280,8 @@ func resultNotes(r *api.RunResult, maxItems int) []string {
 		}
 		notes = append(notes, strings.TrimSpace(note))
 	}
-	if m.Truncated || shown < m.Selected {
+	onPages := m.Reason == "items" && shown == m.Selected // what is missing was not read, as the line before says
+	if m.Truncated && !onPages || shown < m.Selected {
 		note := fmt.Sprintf("showing %d of %d items", shown, m.Selected)
 		if m.Reason == "items" && maxItems > 0 && maxItems <= m.Rendered {
 			note += ", cut by --max-items"

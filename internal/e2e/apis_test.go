@@ -373,7 +373,7 @@ func TestPageCaps(t *testing.T) {
 			if p := r.Paging; p.Stopped != "item_cap" || !p.More || p.Pages != c.pages || len(s.seen()) != c.pages {
 				t.Errorf("%s: maxItems %d: %+v after %d requests", kind, c.most, p, len(s.seen()))
 			}
-			if r.Meta.Rendered != c.most || r.Meta.Selected != c.selected {
+			if r.Meta.Rendered != c.most || r.Meta.Selected != c.selected || !r.Meta.Truncated || r.Meta.Reason != "items" {
 				t.Errorf("%s: maxItems %d: %+v", kind, c.most, r.Meta)
 			}
 		}

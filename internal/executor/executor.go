@@ -177,7 +177,7 @@ func (e *Executor) send(ctx context.Context, w *wrapper.Wrapper, call *wrapper.C
 }
 
 // account carries what the walk found into the result: a walk that failed on
-// the way is a truncated result.
+// the way, or that the cap of items ended, is a truncated result.
 func (o *Outcome) account() {
 	if o.Paging == nil {
 		return
@@ -185,6 +185,11 @@ func (o *Outcome) account() {
 	switch o.Paging.Stopped {
 	case paging.StopDeadline, paging.StopPolicy, paging.StopError:
 		o.Result.Meta.Truncated = true
+	case paging.StopItemCap: // the cap cut the list, though perhaps no page of it
+		m := &o.Result.Meta
+		if m.Truncated = true; m.Reason != "bytes" {
+			m.Reason = "items"
+		}
 	}
 	if o.Paging.Note != "" {
 		o.Warnings = append(o.Warnings, recipe.Problem{Field: "response.pagination", Code: "PAGING_NEXT", Message: o.Paging.Note})

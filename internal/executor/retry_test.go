@@ -373,6 +373,47 @@ func TestPagesAreTriedAgain(t *testing.T) {
 	}
 }
 
+// A walk that the cap of items ends has left something out when there is more,
+// also when the cap is the end of a page; one that ends by itself there has not.
+func TestItemCapTruncates(t *testing.T) {
+	page := func(next string, ids ...int) answer {
+		var items []string
+		for _, id := range ids {
+			items = append(items, fmt.Sprintf(`{"id":%d}`, id))
+		}
+		return answer{status: 200, body: `{"items":[` + strings.Join(items, ",") + `],"next":` + next + `}`}
+	}
+	d := strings.Replace(cursorDoc, `"mode":"table"`, `"mode":"table","limits":{"maxItems":4}`, 1)
+	for name, c := range map[string]struct {
+		answers   []answer
+		truncated bool
+		reason    string
+		stopped   string
+	}{
+		"at a page's end":      {[]answer{page(`"b"`, 1, 2), page(`"c"`, 3, 4)}, true, "items", "item_cap"},
+		"inside a page":        {[]answer{page(`"b"`, 1, 2, 3), page(`"c"`, 4, 5)}, true, "items", "item_cap"},
+		"the end itself":       {[]answer{page(`"b"`, 1, 2), page(`null`, 3, 4)}, false, "", "end"},
+		"the end, one is over": {[]answer{page(`"b"`, 1, 2), page(`null`, 3, 4, 5)}, true, "items", "end"},
+	} {
+		_, out, f := tries(t, d, executor.Options{}, 50*time.Second, c.answers...)
+		if f != nil {
+			t.Fatal(name, f)
+		}
+		if m := out.Result.Meta; m.Truncated != c.truncated || m.Reason != c.reason || out.Paging.Stopped != c.stopped || out.Paging.More != (c.stopped == "item_cap") || m.Rendered != 4 {
+			t.Errorf("%s: %+v, %+v", name, m, out.Paging)
+		}
+	}
+	// Of two reasons the stronger one is told.
+	wide := func(next string) answer {
+		item := `{"id":"` + strings.Repeat("x", 90) + `"}`
+		return answer{status: 200, body: `{"items":[` + item + "," + item + `],"next":` + next + `}`}
+	}
+	_, out, _ := tries(t, strings.Replace(d, `"maxItems":4`, `"maxItems":4,"maxChars":200`, 1), executor.Options{}, 50*time.Second, wide(`"b"`), wide(`"c"`))
+	if m := out.Result.Meta; m.Reason != "items" || m.Rendered != 4 || m.Shown >= 4 {
+		t.Errorf("%+v", m)
+	}
+}
+
 // What comes after a try without an answer is read with it in mind: a DELETE
 // that finds nothing may have been done by the try before.
 func TestDoubtAfterATry(t *testing.T) {

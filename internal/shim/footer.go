@@ -105,6 +105,9 @@ func itemLimit(m api.Meta, k ask) string {
 func cutReason(r *api.RunResult, k ask) string {
 	switch r.Meta.Reason {
 	case "items":
+		if p := r.Paging; p != nil && p.Stopped == "item_cap" && r.Meta.Rendered == r.Meta.Selected && r.Meta.Shown == nil {
+			return "" // what is missing is on pages that were not read, and the note of the pages says why
+		}
 		return itemLimit(r.Meta, k)
 	case "chars":
 		return "limits.maxChars of the recipe: fewer " + k.argument("fields") + " or format json get more"
@@ -127,7 +130,7 @@ func shownNote(m api.Meta, p *api.Paging, cut string) string {
 	} else if p != nil && p.More {
 		open = "+"
 	}
-	if !m.Truncated && (open != "" || shown >= total) {
+	if whole := !m.Truncated || m.Reason == "items" && cut == ""; whole && (open != "" || shown >= total) {
 		return ""
 	}
 	if cut != "" && shown == total && open == "" {

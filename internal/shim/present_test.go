@@ -177,12 +177,12 @@ func TestFooter(t *testing.T) {
 			want: []string{"showing 50 of 137 (limits.maxItems of the recipe: wrap_update raises it, at most 1000)"},
 		},
 		"max_items at the end of a page": {
-			r:    api.RunResult{Meta: meta{Mode: "table", Selected: 10, Rendered: 10}, Paging: &paging{Pages: 1, Cap: 10, Items: 10, More: true, Stopped: "item_cap"}},
+			r:    api.RunResult{Meta: meta{Mode: "table", Selected: 10, Rendered: 10, Truncated: true, Reason: "items"}, Paging: &paging{Pages: 1, Cap: 10, Items: 10, More: true, Stopped: "item_cap"}},
 			k:    ask{maxItems: ptr(10)},
 			want: []string{"pages 1/10 (+more): stopped at max_items"},
 		},
 		"the recipe's items at the end of a page": {
-			r:    api.RunResult{Meta: meta{Mode: "table", Selected: 50, Rendered: 50}, Paging: &paging{Pages: 5, Cap: 10, Items: 50, More: true, Stopped: "item_cap"}},
+			r:    api.RunResult{Meta: meta{Mode: "table", Selected: 50, Rendered: 50, Truncated: true, Reason: "items"}, Paging: &paging{Pages: 5, Cap: 10, Items: 50, More: true, Stopped: "item_cap"}},
 			want: []string{"pages 5/10 (+more): stopped at limits.maxItems of the recipe: wrap_update raises it, at most 1000"},
 		},
 		"999 items": {
