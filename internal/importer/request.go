@@ -151,6 +151,12 @@ func (r *recording) prepare(s *sent) *recorded {
 	if err == nil {
 		err = rec.segments()
 	}
+	if webhook.MatchString(strings.ToLower(rec.raw.authority) + rec.raw.path) {
+		parts := strings.Split(rec.raw.path, "/")
+		rec.credential(parts[len(parts)-1])
+		rec.operation.path = "/" + redact.Mask
+		err = refuse("CREDENTIAL_PATH", "its address is a webhook's, which is a credential as a whole; that is not supported")
+	}
 	if s.err == nil {
 		s.err = err
 	}
@@ -346,6 +352,9 @@ func (rec *recorded) segment(part string) (template, title string, err error) {
 	return t, title, err
 }
 
+// webhook is an address that lets in whoever knows it.
+var webhook = regexp.MustCompile(`^(hooks\.slack\.com/(services|workflows|triggers)/.|discord(app)?\.com/api/webhooks/[0-9]+/.|[a-z0-9.-]*\.webhook\.office\.com/webhook|hooks\.zapier\.com/hooks/catch/.|maker\.ifttt\.com/trigger/.*/with/key/.)`)
+
 // credentialSegment is what Telegram has in its paths.
 var credentialSegment = regexp.MustCompile(`^bot[0-9]{6,}:[A-Za-z0-9_-]{20,}$`)
 
@@ -508,11 +517,24 @@ func (r *recording) spells(id string) bool {
 func (r *recording) credential(values ...string) {
 	for _, v := range values {
 		for _, part := range anyHole.Split(v, -1) {
-			if part = strings.TrimSpace(part); part != "" && !isPlaceholder(part) {
+			if part = strings.TrimSpace(part); part != "" && !isPlaceholder(part) && !exampleWords(part) {
 				r.values = append(r.values, []byte(part))
 			}
 		}
 	}
+}
+
+// exampleWords reports whether a value is made of the words that stand in
+// documentation in place of one. They would be found everywhere.
+func exampleWords(s string) bool {
+	words := strings.FieldsFunc(strings.ToLower(s), func(r rune) bool { return strings.ContainsRune("-_ :.<>[]{}$", r) })
+	return !slices.ContainsFunc(words, func(w string) bool {
+		return !slices.Contains([]string{
+			"a", "access", "admin", "api", "apikey", "auth", "authorization", "basic", "bearer", "client", "credential", "credentials", "example", "given",
+			"here", "id", "insert", "jwt", "key", "login", "my", "oauth", "pass", "password", "placeholder", "secret", "session", "some", "string",
+			"test", "the", "token", "user", "username", "value", "xxx", "xxxx", "xxxxx", "xxxxxxxx", "your",
+		}, w)
+	})
 }
 
 func (rec *recorded) credential(values ...string) { rec.run.credential(values...) }

@@ -306,14 +306,14 @@ func (rec *recorded) varied(pairs []pair) error {
 func (rec *recorded) varyingArg(name string) string {
 	v := rec.sent.varying[name]
 	first := unescaped(v.values[0])
-	kind := ""
+	kind, hidden := "", false
 	for _, raw := range v.values {
 		value := unescaped(raw)
 		if !clean(name, value) {
 			rec.credential(value)
 			rec.drop("query %s of %s", cut(cleanText(name), 40), rec.title())
 			kind = "string"
-			v.always, first = true, ""
+			v.always, hidden = true, true
 			break
 		}
 		if !exact(raw) {
@@ -327,7 +327,7 @@ func (rec *recorded) varyingArg(name string) string {
 			kind = "string"
 		}
 	}
-	if v.always && first != "" && exact(v.values[0]) {
+	if v.always && !hidden && exact(v.values[0]) {
 		value, _ := scalar(first)
 		if kind == "string" {
 			value = first
