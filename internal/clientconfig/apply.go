@@ -36,13 +36,16 @@ func (c Change) Apply() (backup string, err error) {
 		return "", err
 	}
 	if now.exists != c.old.exists || now.target != c.Target || !bytes.Equal(now.raw, c.Before) {
-		return "", fault.New("CLIENT_FILE_CHANGED", "%s was changed by another program in this moment", c.Path)
+		return "", c.changedMeanwhile()
 	}
 	if err := mayWrite(now); err != nil {
 		return "", err
 	}
 	if c.After == nil {
-		if err := os.Remove(c.Target); err != nil {
+		switch err := os.Remove(c.Target); {
+		case errors.Is(err, fs.ErrNotExist):
+			return "", c.changedMeanwhile()
+		case err != nil:
 			return "", refused("removing %s: %v", c.Target, plain(err)).With(fault.Cause(err))
 		}
 		return "", nil
@@ -63,6 +66,10 @@ func (c Change) Apply() (backup string, err error) {
 		return "", notWritten(c.Target, err)
 	}
 	return backup, nil
+}
+
+func (c Change) changedMeanwhile() error {
+	return fault.New("CLIENT_FILE_CHANGED", "%s was changed by another program in this moment", c.Path)
 }
 
 func notWritten(path string, err error) error {

@@ -3,11 +3,13 @@ package clientconfig_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -357,6 +359,56 @@ func TestLargeFile(t *testing.T) {
 	}
 	if _, err := ch.Apply(); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestManyMembers: the time grows with the file, not with its square, although
+// all of it is one line. Half as many members took four seconds once.
+func TestManyMembers(t *testing.T) {
+	m := newMachine(t)
+	c, _ := clientconfig.Find("cursor")
+	var b strings.Builder
+	b.WriteString(`{"first":0`)
+	for i := range 40_000 {
+		fmt.Fprintf(&b, `,"k%d":%d`, i, i)
+	}
+	write(t, c.Path(m.env(), clientconfig.User), []byte(b.String()+"}"), 0o600)
+	start := time.Now()
+	ch, err := c.Plan(m.env(), clientconfig.Request{Scope: clientconfig.User, Wanted: wantedOf(nil)})
+	if err != nil || !bytes.HasPrefix(ch.After, []byte(b.String()+`,"mcpServers":{"hb-rest":`)) {
+		t.Errorf("%.200s, %v", ch.After, err)
+	}
+	if d := time.Since(start); d > 3*time.Second { // a tenth of it here
+		t.Errorf("it took %v", d)
+	}
+}
+
+// TestLargeYAML: one byte over the limit is refused before it is parsed.
+func TestLargeYAML(t *testing.T) {
+	m := newMachine(t)
+	c, _ := clientconfig.Find("goose")
+	entry := "extensions:\n  hb-rest:\n    cmd: /x/hb-rest\n# "
+	at := []byte(entry + strings.Repeat("x", 128<<10-len(entry)))
+	path := c.Path(m.env(), clientconfig.User)
+	write(t, path, at, 0o600)
+	if st, err := c.Inspect(m.env(), clientconfig.User); err != nil || !st.Ours {
+		t.Errorf("at the limit: %v", err)
+	}
+	write(t, path, append(at, 'x'), 0o600)
+	if _, err := c.Inspect(m.env(), clientconfig.User); !fault.Is(err, "CLIENT_FILE_INVALID") || !strings.HasSuffix(err.Error(), "it is larger than 131072 bytes") {
+		t.Errorf("one over: %v", err)
+	}
+}
+
+// TestNotANumber: nan differs from itself, and is no reason to refuse a file.
+func TestNotANumber(t *testing.T) {
+	m := newMachine(t)
+	c, _ := clientconfig.Find("codex")
+	before := "a = nan\nb = [1.5, -nan]\n\n[t]\nc = { d = nan }\n"
+	write(t, c.Path(m.env(), clientconfig.User), []byte(before), 0o600)
+	ch, err := c.Plan(m.env(), clientconfig.Request{Scope: clientconfig.User, Wanted: wantedOf(nil)})
+	if err != nil || !strings.HasPrefix(string(ch.After), before+"\n[mcp_servers.hb-rest]\n") {
+		t.Errorf("%s, %v", ch.After, err)
 	}
 }
 

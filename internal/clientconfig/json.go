@@ -119,14 +119,17 @@ func styleOf(text []byte, root *hujson.Value) jsonStyle {
 }
 
 // indentOf is the white space between the start of the line and offset; ok is
-// false if something else stands there.
+// false if something else stands there. It looks no further than that: a
+// document may be one line of megabytes, and is asked about at each member.
 func indentOf(text []byte, offset int) (string, bool) {
-	start := bytes.LastIndexByte(text[:offset], '\n') + 1
-	line := text[start:offset]
-	if len(bytes.Trim(line, " \t")) > 0 || start == 0 {
+	start := offset
+	for start > 0 && (text[start-1] == ' ' || text[start-1] == '\t') {
+		start--
+	}
+	if start == 0 || text[start-1] != '\n' {
 		return "", false
 	}
-	return string(line), true
+	return string(text[start:offset]), true
 }
 
 // value writes v; indent is that of the line that it begins on.

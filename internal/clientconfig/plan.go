@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -266,10 +267,27 @@ func (c Client) prove(before, after []byte, edits []edit, r Request) error {
 	}
 	dropEmpty(was, c.list, Name)
 	dropEmpty(is, c.list, Name)
-	if !reflect.DeepEqual(was, is) {
+	if !equal(was, is) {
 		return errors.New("the edit would have changed more than our entry")
 	}
 	return nil
+}
+
+// equal compares decoded values. Unlike reflect.DeepEqual it takes nan, which
+// TOML has, for equal to itself.
+func equal(a, b any) bool {
+	switch a := a.(type) {
+	case map[string]any:
+		b, ok := b.(map[string]any)
+		return ok && maps.EqualFunc(a, b, equal)
+	case []any:
+		b, ok := b.([]any)
+		return ok && slices.EqualFunc(a, b, equal)
+	case float64:
+		b, ok := b.(float64)
+		return ok && (a == b || a != a && b != b)
+	}
+	return reflect.DeepEqual(a, b)
 }
 
 // without deletes what is at a path.
