@@ -177,7 +177,8 @@ func tooOld(t, now time.Time) bool { return !t.IsZero() && now.Sub(t) >= KeepRem
 type keptRecord struct {
 	key    string
 	number uint64
-	record []byte // valid as long as the transaction
+	record []byte // valid until the transaction writes something
+	human  bool   // it seems to be a document by a person; not checked
 }
 
 func historyKey(id string, number uint64) string { return fmt.Sprintf("%s %010d", id, number) }
@@ -197,7 +198,8 @@ func kept(tx *bbolt.Tx, id string) []keptRecord {
 		if err != nil || historyKey(id, n) != string(k) {
 			continue
 		}
-		out = append(out, keptRecord{string(k), n, v})
+		human := len(v) > payloadAt+historyHead && authors[v[payloadAt]] == Human
+		out = append(out, keptRecord{string(k), n, v, human})
 	}
 	return out
 }
@@ -252,7 +254,7 @@ func newestWhole(versions []Version) int {
 	return -1
 }
 
-// following is the number for the next version.
+// following is the number of the version after these.
 func following(versions []Version) uint64 {
 	if len(versions) == 0 {
 		return 1
@@ -281,19 +283,21 @@ func (e Editor) remember(tx *bbolt.Tx, id string, doc []byte) error {
 		return err
 	}
 	records := kept(tx, id)
-	versions := make([]Version, 0, len(records)+2)
-	for _, r := range records {
-		versions = append(versions, r.version())
+	var last []byte // before anything is written: then records are not valid any more
+	for _, r := range slices.Backward(records) {
+		if v := r.version(); v.Damaged == "" {
+			last = v.Doc
+			break
+		}
 	}
 	add := func(v Version) error {
-		v.Number = following(versions)
-		versions = append(versions, v)
+		v.Number = 1
+		if n := len(records); n > 0 {
+			v.Number = records[n-1].number + 1
+		}
 		key := historyKey(id, v.Number)
+		records = append(records, keptRecord{key: key, number: v.Number, human: v.Author == Human && v.Doc != nil})
 		return b.Put([]byte(key), seal(bucketHistory, key, historyPayload(v.Author, v.Time, v.Doc)))
-	}
-	var last []byte
-	if i := newestWhole(versions); i >= 0 {
-		last = versions[i].Doc
 	}
 	if stored := storedDocument(tx, id); stored != nil && !bytes.Equal(stored, last) {
 		if err := add(Version{Doc: stored}); err != nil {
@@ -306,8 +310,8 @@ func (e Editor) remember(tx *bbolt.Tx, id string, doc []byte) error {
 			return err
 		}
 	}
-	for _, v := range superfluous(versions) {
-		if err := b.Delete([]byte(historyKey(id, v.Number))); err != nil {
+	for _, r := range superfluous(records) {
+		if err := b.Delete([]byte(r.key)); err != nil {
 			return err
 		}
 	}
@@ -317,20 +321,20 @@ func (e Editor) remember(tx *bbolt.Tx, id string, doc []byte) error {
 // superfluous are the versions before the last MaxVersions. The newest document
 // by a person is not among them: an agent that tries one thing after another
 // must not push out what the person had.
-func superfluous(versions []Version) []Version {
-	n := len(versions) - MaxVersions
+func superfluous(records []keptRecord) []keptRecord {
+	n := len(records) - MaxVersions
 	if n <= 0 {
 		return nil
 	}
-	for i := len(versions) - 1; i >= 0; i-- {
-		if versions[i].Author == Human && versions[i].Doc != nil {
-			if i < n {
-				return slices.Delete(slices.Clone(versions[:n]), i, i+1)
-			}
+	for i, r := range slices.Backward(records) {
+		if r.human && i < n {
+			return slices.Delete(slices.Clone(records[:n]), i, i+1)
+		}
+		if r.human {
 			break
 		}
 	}
-	return versions[:n]
+	return records[:n]
 }
 
 // removedAfter is the list of removed wrappers once the ids of gone are removed
