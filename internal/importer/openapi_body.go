@@ -40,6 +40,9 @@ func mediaKind(name string) string {
 // JSON, form, text.
 func (op *operation) requestBody(params []*param) error {
 	list, required, about, err := op.bodies(params)
+	if err == nil && required && len(list) == 0 {
+		err = refuse("BODY_TYPE", "it needs a body, and the document does not say which")
+	}
 	if err != nil || len(list) == 0 {
 		return err
 	}

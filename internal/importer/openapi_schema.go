@@ -95,7 +95,7 @@ func (w *schemaWriter) shaped(name string, level int, s *shape, textLimit int) (
 	case "number", "integer":
 		for _, key := range []string{"minimum", "maximum"} {
 			if n, ok := get(s.words, key).(json.Number); ok && ordinary(n) {
-				inner = append(inner, recipe.Member{Key: key, Value: n})
+				inner = append(inner, recipe.Member{Key: key, Value: whole(kind, n)})
 			}
 		}
 	}
@@ -218,6 +218,9 @@ func (w *schemaWriter) enum(s *shape, kind string, about *[]string) recipe.Objec
 			w.notes.lose("enum")
 			return nil
 		}
+		if kindOf(v) != kindOf(e) {
+			w.notes.lose("enum") // it contradicts the type; the type is believed
+		}
 		if !slices.ContainsFunc(list, func(o recipe.Value) bool { return equal(o, v) }) {
 			list = append(list, v)
 		}
@@ -267,7 +270,7 @@ func fitting(kind string, v recipe.Value) (recipe.Value, bool) {
 			return nil, false
 		}
 		r := number(n)
-		return n, r != nil && (kind == "number" || r.IsInt())
+		return whole(kind, n), r != nil && (kind == "number" || r.IsInt())
 	case "boolean":
 		if x, ok := v.(string); ok && (x == "true" || x == "false") {
 			return x == "true", true
@@ -282,6 +285,14 @@ func fitting(kind string, v recipe.Value) (recipe.Value, bool) {
 		return v, ok
 	}
 	return v, v != nil
+}
+
+// whole writes 1.0 as 1 where the type is integer: in a path they differ.
+func whole(kind string, n json.Number) json.Number {
+	if r := number(n); kind == "integer" && r != nil && r.IsInt() {
+		return json.Number(r.Num().String())
+	}
+	return n
 }
 
 var formats = map[string]*regexp.Regexp{
