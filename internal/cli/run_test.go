@@ -173,7 +173,7 @@ func TestRunNotes(t *testing.T) {
 	check(t, "notes", newWorld(t, f).hb("wrapper", "run", "typed"), said{0, "# Typed\n\n| N |\n| --- |\n| 9007199254740993 |\n", `hbrestd: 2 pages read, there are more (page cap); page 3 failed: UPSTREAM_TIMEOUT no answer
 hbrestd: showing 50 of 120 items, cut by the recipe's limit of items
 hbrestd: empty in every item: Price, VAT
-hbrestd: not indexed: CORTEX_UNAVAILABLE not built
+hbrestd: index failed: CORTEX_UNAVAILABLE not built
 hbrestd: the body is one object
 hbrestd: warning: args.x: is not known (Known: a.)
 `})

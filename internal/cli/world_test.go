@@ -49,6 +49,9 @@ type fake struct {
 	questions []control.Approval
 	policies  control.ApprovalPolicies
 
+	recalled api.RecallResult
+	cortex   control.CortexStats
+
 	history  *control.WrapperHistory // with documents
 	removed  control.RemovedWrappers
 	rollback control.RollbackResult
@@ -335,6 +338,25 @@ func (f *fake) Apply(_ context.Context, q *control.ApplyRequest) (*control.Apply
 		}
 	}
 	return r, nil
+}
+
+func (f *fake) Recall(_ context.Context, q *api.RecallRequest) (*api.RecallResult, error) {
+	f.note("recall", q)
+	return &f.recalled, f.fail
+}
+
+func (f *fake) CortexStats(context.Context) (*control.CortexStats, error) {
+	return &f.cortex, f.fail
+}
+
+func (f *fake) CortexForget(_ context.Context, q *control.CortexForget) (*control.CortexChange, error) {
+	f.note("forget", q)
+	return &control.CortexChange{OK: true, Documents: f.cortex.Documents}, f.fail
+}
+
+func (f *fake) CortexRebuild(context.Context) (*control.CortexChange, error) {
+	f.note("rebuild", nil)
+	return &control.CortexChange{OK: true, Documents: f.cortex.Documents}, f.fail
 }
 
 func (f *fake) History(_ context.Context, id string) (*control.WrapperHistory, error) {

@@ -33,6 +33,7 @@ type wrapperOptions struct {
 	app      *app
 	ids      []string
 	yes      bool
+	forget   bool
 	dryRun   bool
 	hide     bool
 	priority *int
@@ -190,7 +191,8 @@ func (a *app) wrapperRmCommand() *cobra.Command {
 		Short: "Remove wrappers",
 		Long: `Removes wrappers. On a terminal it asks first. When one of the ids does not
 exist, nothing is removed. "hbrestd wrapper history" lists what was removed, and
-"hbrestd wrapper rollback" brings it back, for 30 days.`,
+"hbrestd wrapper rollback" brings it back, for 30 days. What it has read stays in
+the index, if its recipe has "index": "cortex", unless --forget is given.`,
 		Example: "  hbrestd wrapper rm orders.old\n  hbrestd wrapper rm orders.a orders.b --yes",
 		Args:    takes(1, -1, "the id of a wrapper"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -201,6 +203,7 @@ exist, nothing is removed. "hbrestd wrapper history" lists what was removed, and
 	}
 	cmd.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask")
 	cmd.Flags().BoolVarP(&o.dryRun, "dry-run", "n", false, "say what would be removed, and remove nothing")
+	cmd.Flags().BoolVar(&o.forget, "forget", false, "take what they have read out of the index too")
 	addJSON(cmd, &o.json)
 	return cmd
 }
@@ -249,9 +252,14 @@ func (o *wrapperOptions) rm(ctx context.Context) error {
 		}
 	}
 	if o.json {
-		return o.app.printJSON(r)
+		if err := o.app.printJSON(r); err != nil {
+			return err
+		}
 	}
-	return nil
+	if o.dryRun {
+		return nil
+	}
+	return o.app.forgetWrappers(ctx, d, ids, o.forget)
 }
 
 // existing gives each id once; the first that does not exist is an error.

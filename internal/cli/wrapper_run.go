@@ -293,8 +293,16 @@ func resultNotes(r *api.RunResult, maxItems int) []string {
 	if len(m.EmptyFields) > 0 {
 		notes = append(notes, "empty in every item: "+strings.Join(m.EmptyFields, ", "))
 	}
-	if x := r.Indexed; x != nil && x.Error != nil {
-		notes = append(notes, fmt.Sprintf("not indexed: %s %s", x.Error.Code, x.Error.Message))
+	if x := r.Indexed; x != nil {
+		switch {
+		case x.Skipped != "":
+			notes = append(notes, "not indexed: "+x.Skipped)
+		case x.Documents > 0 || x.Error == nil:
+			notes = append(notes, "indexed "+counted(x.Documents, "doc", "docs"))
+		}
+		if x.Error != nil {
+			notes = append(notes, fmt.Sprintf("index failed: %s %s", x.Error.Code, x.Error.Message))
+		}
 	}
 	return append(notes, m.Warnings...)
 }

@@ -27,6 +27,7 @@ type Backend interface {
 	Test(context.Context, *api.TestRequest) (*api.TestResult, error)
 	Derive(context.Context, *api.DeriveRequest) (*api.DeriveResult, error)
 	Change(context.Context, *api.ChangeRequest) (*api.ChangeResult, error)
+	Recall(context.Context, *api.RecallRequest) (*api.RecallResult, error)
 	Audit(ctx context.Context, limit int) (*api.AuditPage, error)
 
 	// What only a person may do.
@@ -56,6 +57,9 @@ type Backend interface {
 	Answer(context.Context, *ApprovalAnswer) (*Approval, error)
 	ApprovalPolicies(context.Context) (*ApprovalPolicies, error)
 	SetApprovalPolicy(context.Context, *ApprovalPolicyChange) (*ApprovalPolicies, error)
+	CortexStats(context.Context) (*CortexStats, error)
+	CortexForget(context.Context, *CortexForget) (*CortexChange, error)
+	CortexRebuild(context.Context) (*CortexChange, error)
 	Reload(context.Context) (*ReloadResult, error)
 	Stop(context.Context) error
 }

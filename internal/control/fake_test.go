@@ -204,6 +204,37 @@ func (f *fake) Apply(_ context.Context, q *control.ApplyRequest) (*control.Apply
 	}}, nil
 }
 
+func (f *fake) Recall(_ context.Context, q *api.RecallRequest) (*api.RecallResult, error) {
+	f.note("Recall", q)
+	if f.empty {
+		return &api.RecallResult{OK: true, Note: "the index is empty"}, nil
+	}
+	return &api.RecallResult{OK: true, Documents: []api.RecallDocument{{
+		Wrapper: "city.weather", Key: "oslo", Title: "Oslo & <b>", URL: "https://api.example.com/w?a=1&b=2", ReadAt: "2026-11-30T08:00:00Z", Age: 60, Snippet: "**wind**", Score: 1.5,
+	}}}, nil
+}
+
+func (f *fake) CortexStats(context.Context) (*control.CortexStats, error) {
+	f.note("CortexStats", nil)
+	if f.empty {
+		return &control.CortexStats{Path: "/home/ada/cortex.db", MaxBytes: 200_000_000}, nil
+	}
+	return &control.CortexStats{
+		Path: "/home/ada/cortex.db", Documents: 2, Chunks: 3, Bytes: 4096, MaxBytes: 200_000_000, Oldest: "2026-11-29T08:00:00Z", Newest: "2026-11-30T08:00:00Z",
+		Wrappers: []control.CortexWrapper{{Wrapper: "city.weather", Documents: 2, Newest: "2026-11-30T08:00:00Z", Saved: true}}, Recovered: "r",
+	}, nil
+}
+
+func (f *fake) CortexForget(_ context.Context, q *control.CortexForget) (*control.CortexChange, error) {
+	f.note("CortexForget", q)
+	return &control.CortexChange{OK: true, Documents: 2}, nil
+}
+
+func (f *fake) CortexRebuild(context.Context) (*control.CortexChange, error) {
+	f.note("CortexRebuild", nil)
+	return &control.CortexChange{OK: true, Documents: 2}, nil
+}
+
 func (f *fake) History(_ context.Context, id string) (*control.WrapperHistory, error) {
 	f.note("History", id)
 	if f.empty {

@@ -100,6 +100,10 @@ func (h *handler) routes() []route {
 		post(pathApprovalPolicy, checkApprovalPolicy, func(ctx context.Context, q *ApprovalPolicyChange) (any, error) {
 			return approvalPolicies(b.SetApprovalPolicy(ctx, q))
 		}),
+		post(pathRecall, checkRecall, h.recall),
+		get(pathCortexStats, func(ctx context.Context, _ url.Values) (any, error) { return cortexStats(b.CortexStats(ctx)) }),
+		post(pathCortexForget, checkCortexForget, b.CortexForget),
+		post(pathCortexRebuild, nil, func(ctx context.Context, _ *struct{}) (*CortexChange, error) { return b.CortexRebuild(ctx) }),
 		post(pathReload, nil, func(ctx context.Context, _ *struct{}) (*ReloadResult, error) { return b.Reload(ctx) }),
 		post(pathStop, nil, func(ctx context.Context, _ *struct{}) (*stopped, error) { return &stopped{OK: true}, b.Stop(ctx) }),
 	}

@@ -158,7 +158,7 @@ func (d *Daemon) Recall(ctx context.Context, r *api.RecallRequest) (*api.RecallR
 	if len(r.Query) > api.MaxRecallQuery {
 		return nil, fault.OneProblem("ARGS_INVALID", "TOO_LONG", "query", "has %d bytes, a question can have %d", len(r.Query), api.MaxRecallQuery).With(fault.Field("query"))
 	}
-	if q.Since, err = since(r.Since, now); err != nil {
+	if q.Since, err = pointInTime("since", r.Since, now); err != nil {
 		return nil, err
 	}
 	hits, err := d.cortex.Search(ctx, q)
@@ -225,8 +225,8 @@ func documents(n int) string {
 	return strconv.Itoa(n) + " documents"
 }
 
-// since reads a day, a time, or an age.
-func since(s string, now time.Time) (time.Time, error) {
+// pointInTime reads the member field: a day, a time, or an age. "" is none.
+func pointInTime(field, s string, now time.Time) (time.Time, error) {
 	s = strings.TrimSpace(s)
 	if s == "" {
 		return time.Time{}, nil
@@ -243,6 +243,6 @@ func since(s string, now time.Time) (time.Time, error) {
 			return now.Add(-time.Duration(n) * unit), nil
 		}
 	}
-	return time.Time{}, fault.OneProblem("ARGS_INVALID", "TYPE", "since", "%q is neither a day, a time nor an age", fault.Shorten(s, 60)).
-		With(fault.Field("since"), fault.Hint("Send 2026-11-30, 2026-11-30T08:00:00Z, or an age such as 12h or 7d (m, h, d, w)."))
+	return time.Time{}, fault.OneProblem("ARGS_INVALID", "TYPE", field, "%q is neither a day, a time nor an age", fault.Shorten(s, 60)).
+		With(fault.Field(field), fault.Hint("Send 2026-11-30, 2026-11-30T08:00:00Z, or an age such as 12h or 7d (m, h, d, w)."))
 }
