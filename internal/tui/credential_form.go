@@ -131,13 +131,21 @@ func credentialOf(m *model, f *form, old *control.SecretInfo) (*control.SecretPu
 		problems = append(problems, "name at least one host that may be sent it")
 	}
 	if q.Kind != "basic" {
-		for _, s := range commas(f.value("headers")) {
+		typed, names := commas(f.value("headers")), []string(nil)
+		bad := false
+		for _, s := range typed {
 			h, err := m.o.Header(s)
+			name, _, _ := strings.Cut(s, ":")
+			names = append(names, name)
 			if err != nil {
+				bad = true
 				problems = append(problems, clean(strings.ReplaceAll(err.Error(), "--header", "header")))
 				continue
 			}
 			q.Headers = append(q.Headers, h)
+		}
+		if bad { // it may be a value, which does not stay on the screen
+			f.field("headers").in.set(strings.Join(names, ", "))
 		}
 		if len(q.Headers) == 0 && len(problems) == 0 {
 			problems = append(problems, "name at least one header, as Authorization:Bearer")
@@ -215,7 +223,7 @@ func (s *saving) check(m *model) tea.Cmd {
 				s.failed(m, shortProblems(err))
 				return nil
 			case r == nil:
-				s.failed(m, []string{clean("credentials cannot be used: the keyring is " + st.State + ". " + st.Reason), clean(st.Fix)})
+				s.failed(m, []string{clean("credentials cannot be used: " + stateWords(st.State) + "; " + st.Reason), clean(st.Fix)})
 				return nil
 			case r.Confirm != "" && !slices.Contains(s.q.Confirm, r.Confirm):
 				return s.confirm(m, r, s.check)
@@ -243,18 +251,16 @@ func (s *saving) confirm(m *model, r *control.SecretResult, again func(m *model)
 // ask leaves the screen to whoever asks for the values.
 func (s *saving) ask(m *model, r *control.SecretResult) tea.Cmd {
 	a := &asking{ask: m.o.Ask, prompts: s.prompts(r.Secret)}
-	return tea.Exec(a, func(err error) tea.Msg {
-		return then(func(m *model) tea.Cmd {
-			if err == nil {
-				err = s.take(a.values)
-			}
-			if err != nil {
-				a.wipe()
-				s.failed(m, []string{clean(err.Error())})
-				return nil
-			}
-			return s.put(m)
-		})
+	return m.exec(a, func(m *model, err error) tea.Cmd {
+		if err == nil {
+			err = s.take(a.values)
+		}
+		if err != nil {
+			a.wipe()
+			s.failed(m, []string{clean(err.Error())})
+			return nil
+		}
+		return s.put(m)
 	})
 }
 
@@ -318,6 +324,7 @@ func (s *saving) put(m *model) tea.Cmd {
 			}
 			m.good("saved %s, for %s", saved.Name, strings.Join(saved.AllowedHosts, ", "))
 			s.told(m, saved)
+			s.tab.list.choose(saved.Name)
 			return s.tab.load(m)
 		}
 	})

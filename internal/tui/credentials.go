@@ -161,7 +161,7 @@ func (t *credentialsTab) lines(_ *model, width, height int) ([]string, *tea.Posi
 	}
 	var out []string
 	if !usable(t.state) && t.state.State != "not asked" {
-		out = append(out, wrap([]string{red(clean("Credentials cannot be used: the keyring is " + t.state.State + "."))}, width)...)
+		out = append(out, red(cut(clean("Credentials cannot be used: "+stateWords(t.state.State)+"."), width)))
 		for _, s := range []string{t.state.Reason, t.state.Fix} {
 			if s != "" {
 				out = append(out, wrap([]string{"  " + clean(s)}, width)...)
@@ -184,6 +184,16 @@ func (t *credentialsTab) lines(_ *model, width, height int) ([]string, *tea.Posi
 	}
 	t.page = height - len(out) - 1
 	return append(out, t.list.lines(width, height-len(out))...), cursor
+}
+
+func stateWords(state string) string {
+	switch state {
+	case "none":
+		return "there is no keyring"
+	case "key missing":
+		return "the keyring does not have their key"
+	}
+	return "the keyring is " + state
 }
 
 func usable(st *control.SecretState) bool { return st.State == "ready" }

@@ -27,16 +27,14 @@ func (m *model) edit(name string, data []byte, done func(m *model, data []byte) 
 		m.fail(err)
 		return nil
 	}
-	return tea.Exec(m.o.Edit(path), func(err error) tea.Msg {
+	return m.exec(m.o.Edit(path), func(m *model, err error) tea.Cmd {
 		data, readErr := readEdited(path)
 		_ = os.RemoveAll(dir)
-		return then(func(m *model) tea.Cmd {
-			if err = errors.Join(err, readErr); err != nil {
-				m.fail(err)
-				return nil
-			}
-			return done(m, bytes.TrimSpace(data))
-		})
+		if err = errors.Join(err, readErr); err != nil {
+			m.fail(err)
+			return nil
+		}
+		return done(m, bytes.TrimSpace(data))
 	})
 }
 

@@ -32,6 +32,7 @@ type field struct {
 	chosen  int
 	fixed   bool
 	do      func(m *model, f *form) tea.Cmd // on enter
+	enter   func(m *model, f *form) (cmd tea.Cmd, took bool)
 	hidden  func(f *form) bool
 	touched func(f *form) // after each change of its text
 }
@@ -140,6 +141,11 @@ func (f *form) key(m *model, k tea.KeyPressMsg) tea.Cmd {
 	case "enter":
 		if d.do != nil {
 			return d.do(m, f)
+		}
+		if d.enter != nil {
+			if cmd, took := d.enter(m, f); took {
+				return cmd
+			}
 		}
 		if can := f.focusable(); f.at == can[len(can)-1] {
 			return f.save(m, f)

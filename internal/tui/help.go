@@ -1,17 +1,19 @@
 package tui
 
+import "strings"
+
 // helpLines are the keys, and the command that does the same. docs/settings.md
 // has the same table; a test compares them.
 func helpLines() []string {
-	var lines []string
+	lines := []string{"Each action is also a command; hbrestd stands before it.", ""}
 	for _, part := range actions() {
 		lines = append(lines, part.name, "")
 		for _, a := range part.actions {
-			lines = append(lines, "  "+pad(a.key, 18)+pad(a.what, 34)+a.command)
+			lines = append(lines, "  "+pad(a.key, 16)+pad(a.what, 31)+strings.TrimPrefix(a.command, "hbrestd "))
 		}
 		lines = append(lines, "")
 	}
-	return append(lines, "Nothing here needs the panel: each action is a command too.")
+	return lines
 }
 
 type part struct {

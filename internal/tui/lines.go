@@ -271,7 +271,7 @@ func (t *talk) credentials(ctx context.Context) ([]option, error) {
 		return nil, err
 	}
 	if !usable(st) && st.State != "not asked" {
-		t.say("Credentials cannot be used: the keyring is %s. %s %s", st.State, st.Reason, st.Fix)
+		t.say("Credentials cannot be used: %s. %s. %s", stateWords(st.State), st.Reason, st.Fix)
 	}
 	var list []option
 	for i := range st.Secrets {

@@ -21,8 +21,9 @@ type list struct {
 	header []string
 	rows   []row
 	at     int
-	top    int  // the first row shown
-	tail   bool // the choice goes with the end as long as it is there
+	top    int    // the first row shown
+	tail   bool   // the choice goes with the end as long as it is there
+	want   string // the id to choose as soon as it is there
 }
 
 func (l *list) set(rows []row) {
@@ -34,6 +35,7 @@ func (l *list) set(rows []row) {
 		l.at = i
 	}
 	l.at = max(0, min(l.at, len(rows)-1))
+	l.choose(l.want)
 }
 
 // id is the chosen row's; "" when there is none.
@@ -44,9 +46,13 @@ func (l *list) id() string {
 	return l.rows[l.at].id
 }
 
+// choose chooses a row, now or when it comes.
 func (l *list) choose(id string) {
+	if l.want = id; id == "" {
+		return
+	}
 	if i := slices.IndexFunc(l.rows, func(r row) bool { return r.id == id }); i >= 0 {
-		l.at = i
+		l.at, l.want = i, ""
 	}
 }
 
@@ -54,7 +60,7 @@ func (l *list) choose(id string) {
 func (l *list) key(k tea.KeyPressMsg, page int) bool {
 	to, ok := moved(k.String(), l.at, page, len(l.rows)-1)
 	if ok {
-		l.at = max(0, min(to, len(l.rows)-1))
+		l.at, l.want = max(0, min(to, len(l.rows)-1)), ""
 	}
 	return ok
 }

@@ -18,30 +18,40 @@ type member struct {
 }
 
 func parseMembers(data []byte) (members, error) {
-	d := json.NewDecoder(bytes.NewReader(data))
-	open, err := d.Token()
-	if err != nil {
-		return nil, fmt.Errorf("reading a document: %w", err)
+	if err := checkJSON(data); err != nil {
+		return nil, err
 	}
-	if open != json.Delim('{') {
-		return nil, errors.New("the document is not a JSON object")
+	d := json.NewDecoder(bytes.NewReader(data))
+	if open, err := d.Token(); err != nil || open != json.Delim('{') {
+		return nil, errors.New("it is JSON, but not an object")
 	}
 	var ms members
 	for d.More() {
 		key, err := d.Token()
 		if err != nil {
-			return nil, fmt.Errorf("reading a document: %w", err)
+			return nil, fmt.Errorf("reading a member: %w", err)
 		}
 		var raw json.RawMessage
 		if err := d.Decode(&raw); err != nil {
-			return nil, fmt.Errorf("reading a document: %w", err)
+			return nil, fmt.Errorf("reading a member: %w", err)
 		}
 		ms = append(ms, member{key.(string), raw}) // inside an object a key is a string
 	}
-	if _, err := d.Token(); err != nil {
-		return nil, fmt.Errorf("reading a document: %w", err)
-	}
 	return ms, nil
+}
+
+// checkJSON says where a text stops being JSON.
+func checkJSON(data []byte) error {
+	var any json.RawMessage
+	err := json.Unmarshal(data, &any)
+	var bad *json.SyntaxError
+	if !errors.As(err, &bad) {
+		return err
+	}
+	before := data[:min(max(int(bad.Offset)-1, 0), len(data))]
+	line := bytes.Count(before, []byte("\n")) + 1
+	column := len(before) - bytes.LastIndexByte(before, '\n')
+	return fmt.Errorf("it is not JSON: line %d, column %d: %w", line, column, bad)
 }
 
 func (ms members) get(key string) json.RawMessage {

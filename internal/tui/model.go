@@ -235,19 +235,19 @@ func (m *model) View() tea.View {
 	}
 	lines := []string{m.heading(), faint(strings.Repeat("─", m.width))}
 	if m.away != nil {
-		f := faultOf(m.away)
-		lines = append(lines, reverse(pad(" "+clean("No answer from the daemon ("+string(f.Code)+"). Start it: hbrestd service start. Trying again."), m.width)))
+		lines = append(lines, reverse(pad(" "+m.banner(), m.width)))
 	}
-	body, cursor := m.front().lines(m, m.width, m.height-len(lines)-3)
+	foot := m.foot()
+	body, cursor := m.front().lines(m, m.width, m.height-len(lines)-len(foot))
 	if cursor != nil {
 		v.Cursor = tea.NewCursor(cursor.X, cursor.Y+len(lines))
 		v.Cursor.Blink = false
 	}
 	lines = append(lines, body...)
-	for len(lines) < m.height-3 {
+	for len(lines) < m.height-len(foot) {
 		lines = append(lines, "")
 	}
-	lines = append(lines[:m.height-3], m.foot()...)
+	lines = append(lines[:m.height-len(foot)], foot...)
 	for i, l := range lines {
 		lines[i] = cut(l, m.width)
 	}
@@ -255,9 +255,20 @@ func (m *model) View() tea.View {
 	return v
 }
 
+// banner says that the daemon does not answer, and what to do about it.
+func (m *model) banner() string {
+	f := faultOf(m.away)
+	if f.Code == "BRIDGE_UNREACHABLE" {
+		return "The daemon does not answer. Start it: hbrestd service start"
+	}
+	return clean(string(f.Code) + ": " + f.Message)
+}
+
 func (m *model) heading() string {
 	var b strings.Builder
-	b.WriteString(bold("hbrestd settings") + "  ")
+	if m.width >= 76 {
+		b.WriteString(bold("hbrestd settings") + "  ")
+	}
 	for i, t := range m.tabs {
 		name := fmt.Sprintf("%d %s", i+1, t.title(m))
 		if i == m.at {
@@ -269,20 +280,29 @@ func (m *model) heading() string {
 	return b.String()
 }
 
-// foot is what was last said, its hint, and the keys.
+// foot is what was last said with its hint, in lines of a fixed number, and the
+// keys.
 func (m *model) foot() []string {
 	look := m.said.look
 	if look == nil {
 		look = plain
 	}
-	text, hint := m.said.text, m.said.hint
-	if hint == "" { // then the text has both lines
-		parts := wrap([]string{text}, m.width)
-		text = parts[0]
-		if len(parts) > 1 {
-			hint = strings.Join(parts[1:], " ")
-		}
-		return []string{look(text), look(cut(hint, m.width)), faint(m.front().keys(m))}
+	room := 2
+	if m.height >= 20 {
+		room = 3
 	}
-	return []string{look(cut(text, m.width)), cut(hint, m.width), faint(m.front().keys(m))}
+	var said []string
+	for _, l := range wrap([]string{m.said.text}, m.width) {
+		said = append(said, look(l))
+	}
+	if m.said.hint != "" {
+		said = append(said, wrap([]string{m.said.hint}, m.width)...)
+	}
+	if len(said) > room {
+		said = append(said[:room-1], cut(said[room-1]+" …", m.width-1))
+	}
+	for len(said) < room {
+		said = append(said, "")
+	}
+	return append(said, faint(m.front().keys(m)))
 }

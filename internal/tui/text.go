@@ -67,8 +67,10 @@ func pad(s string, width int) string {
 	return s + strings.Repeat(" ", max(0, width-ansi.StringWidth(s)))
 }
 
-// wrap breaks lines at words, or within what is longer than a line, and indents
-// the parts that follow as far as the line itself.
+// wrap breaks lines at spaces, or within what is longer than a line, and indents
+// the parts that follow as far as the line itself, or as what stands behind a
+// name (see facts): no part of a text from outside begins a line of ours. The
+// text has no looks.
 func wrap(lines []string, width int) []string {
 	var out []string
 	for _, l := range lines {
@@ -76,16 +78,39 @@ func wrap(lines []string, width int) []string {
 			out = append(out, l)
 			continue
 		}
-		indent := min(len(l)-len(strings.TrimLeft(l, " ")), width/2)
-		for i, part := range strings.Split(ansi.Wrap(l[indent:], width-indent, " "), "\n") {
-			if i > 0 {
-				part = strings.TrimLeft(part, " ")
+		first := hanging(l, width/2)
+		head, indent := l[:first], strings.Repeat(" ", first)
+		for rest := l[first:]; rest != ""; head = indent {
+			part := ansi.Truncate(rest, width-first, "")
+			if part == "" { // no room for one character
+				break
 			}
-			out = append(out, strings.Repeat(" ", indent)+part)
+			if len(part) < len(rest) && rest[len(part)] != ' ' {
+				if i := strings.LastIndexByte(part, ' '); i > 0 {
+					part = part[:i]
+				}
+			}
+			out = append(out, head+strings.TrimRight(part, " "))
+			rest = strings.TrimLeft(rest[len(part):], " ")
 		}
 	}
 	return out
 }
+
+// hanging is where the text of a line begins: behind its blanks, or behind a
+// name and two blanks.
+func hanging(l string, most int) int {
+	at := len(l) - len(strings.TrimLeft(l, " "))
+	if at == 0 {
+		if i := strings.Index(l, "  "); i > 0 && i < factName {
+			at = len(l) - len(strings.TrimLeft(l[i:], " "))
+		}
+	}
+	return min(at, most)
+}
+
+// factName is the longest name of a fact.
+const factName = 16
 
 // facts are lines of a name and what it is.
 func facts(rows [][2]string) []string {

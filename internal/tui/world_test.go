@@ -411,7 +411,7 @@ func header(text string) (control.SecretHeader, error) {
 // settle lets everything that is under way end: only calls for news wait.
 func (p *panel) settle() {
 	synctest.Wait()
-	time.Sleep(200 * time.Millisecond) // of the bubble: a few frames, and the time of a lone escape
+	time.Sleep(time.Second) // of the bubble: a few frames, the time of a lone escape, and that of giving a terminal away
 	synctest.Wait()
 }
 

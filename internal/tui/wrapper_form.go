@@ -101,7 +101,12 @@ func (w *wrapperForm) build(l *api.SecretList) {
 		}
 	}
 	credential := pick("auth", "Credential", auth, "Sent only to the hosts it is bound to. Enter on \"new credential ...\" stores one.", credentials...)
-	credential.do = nil
+	credential.enter = func(m *model, f *form) (tea.Cmd, bool) {
+		if f.value("auth") != newCredential {
+			return nil, false
+		}
+		return w.newCredential(m, f), true
+	}
 	w.form.fields = []*field{
 		title, id,
 		text("description", "Description", w.base.text("description"), "What it is for. Agents choose by it."),
@@ -365,7 +370,7 @@ func (w *wrapperForm) editJSON(m *model, f *form) tea.Cmd {
 	return m.edit("wrapper.json", []byte(pretty(before)+"\n"), func(m *model, data []byte) tea.Cmd {
 		base, err := parseMembers(data)
 		if err != nil {
-			f.problems = []string{clean("the edited document is not used: " + err.Error())}
+			f.problems = []string{clean("what you edited is not used: " + err.Error())}
 			return nil
 		}
 		f.problems = nil
@@ -423,8 +428,7 @@ func (m *model) editText(id string, opened json.RawMessage, text []byte) tea.Cmd
 		}
 		return m.saveOver(id, opened, func(m *model) tea.Cmd {
 			return m.do("saving "+id, func(ctx context.Context) then {
-				if !json.Valid(data) { // as a call it would not be one
-					_, err := parseMembers(data)
+				if err := checkJSON(data); err != nil { // as a call it would not be one
 					return func(m *model) tea.Cmd { m.again(id, opened, data, err); return nil }
 				}
 				r, err := m.o.Backend.Change(ctx, &api.ChangeRequest{Action: "update", ID: id, Wrapper: data})
