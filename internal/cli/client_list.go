@@ -135,6 +135,10 @@ func (o *clientOptions) printRows(rows clientRows, wantedErr error) error {
 	if wantedErr != nil {
 		o.app.warn("%s", messageOf(wantedErr))
 	}
+	if len(rows.Clients) == 0 && o.all { // without a home folder
+		o.app.say("it is not known where the files of MCP clients are; set HOME (on Windows USERPROFILE)")
+		return nil
+	}
 	if len(rows.Clients) == 0 {
 		o.app.say("no MCP client was found; `hbrestd client list --all` shows where they are looked for")
 		return nil

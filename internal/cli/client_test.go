@@ -431,6 +431,10 @@ func TestClientListNone(t *testing.T) {
 	if got := w.hb("client", "list"); got.Exit != 0 || got.Out != "" || !strings.Contains(got.ErrOut, "no MCP client was found") {
 		t.Errorf("%+v", got)
 	}
+	w.env["HOME"] = "" // then --all has none to show either
+	if got := w.hb("client", "list", "--all"); got.Exit != 0 || got.Out != "" || !strings.Contains(got.ErrOut, "set HOME") || strings.Contains(got.ErrOut, "--all") {
+		t.Errorf("%+v", got)
+	}
 }
 
 func TestClientPrint(t *testing.T) {

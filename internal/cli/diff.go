@@ -14,7 +14,7 @@ const (
 // lineDiff shows what changes from one text to another: lines with - are
 // taken out, with + put in; the others tell where.
 func lineDiff(before, after string) string {
-	edits := compare(strings.Split(strings.TrimSuffix(before, "\n"), "\n"), strings.Split(strings.TrimSuffix(after, "\n"), "\n"))
+	edits := compare(linesOf(before), linesOf(after))
 	near := make([]bool, len(edits))
 	for i, e := range edits {
 		if e.sign == ' ' {
@@ -44,6 +44,14 @@ func lineDiff(before, after string) string {
 		return ""
 	}
 	return strings.Join(lines, "\n") + "\n"
+}
+
+// linesOf are the lines of a text; an empty one has none.
+func linesOf(text string) []string {
+	if text == "" {
+		return nil
+	}
+	return strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 }
 
 type edit struct {

@@ -67,6 +67,9 @@ func TestLineDiff(t *testing.T) {
 			t.Errorf("%s -> %s:\n%swant:\n%s", tc.before, tc.after, got, tc.want)
 		}
 	}
+	if got := lineDiff("", "a\nb\n") + lineDiff("a\nb", "") + lineDiff("\n", "a\n"); got != "+ a\n+ b\n- a\n- b\n- \n+ a\n" {
+		t.Errorf("from and to nothing: %q", got)
+	}
 	many := func(n int) string { return strings.Repeat("x\n", n) }
 	if got := strings.Count(lineDiff("y\n", many(79)), "\n"); got != 80 {
 		t.Errorf("80 lines are %d", got)
