@@ -70,6 +70,7 @@ type recording struct {
 	*openAPI
 	// noisy leaves out the headers that every browser adds.
 	noisy  bool
+	known  map[string]bool   // values, once each
 	values [][]byte          // of credentials that were found; looked for at the end
 	names  map[string]string // credentials' names, and what each is
 }
@@ -78,6 +79,7 @@ func newRecording(o Options, title string) *recording {
 	return &recording{
 		openAPI: &openAPI{document: &document{}, options: o, result: &Result{Title: title}, schemes: &schemes{}},
 		names:   map[string]string{},
+		known:   map[string]bool{},
 	}
 }
 
@@ -475,12 +477,12 @@ func (rec *recorded) recipeOf() recipe.Object {
 // swept looks for the values of all credentials in the whole result, in every
 // spelling a request can have them in. What holds one is refused or masked.
 func (r *recording) swept() *Result {
-	s := redact.NewScrubber(r.values...)
-	defer s.Wipe()
 	out := r.result
+	s := newSweeper(r.values, everything(out))
+	slugs := r.slugs()
 	var kept []Draft
 	for _, d := range out.Drafts {
-		if s.String(string(d.Document)) != string(d.Document) || r.spells(d.ID) || d.Secret != nil && s.String(d.Secret.Command) != d.Secret.Command {
+		if s.String(string(d.Document)) != string(d.Document) || slices.ContainsFunc(slugs, func(x string) bool { return strings.Contains(d.ID, x) }) || d.Secret != nil && s.String(d.Secret.Command) != d.Secret.Command {
 			out.Refused = append(out.Refused, Refusal{s.String(d.Operation), "the value of a credential stands in other places of it too", "CREDENTIAL_ELSEWHERE"})
 			continue
 		}
@@ -505,12 +507,53 @@ func (r *recording) swept() *Result {
 	return out
 }
 
-// spells reports whether an id was made of a credential's letters.
-func (r *recording) spells(id string) bool {
-	return slices.ContainsFunc(r.values, func(v []byte) bool {
-		s := slug(string(v))
-		return len(s) >= redact.MinSecret && strings.Contains(id, s)
-	})
+// A sweeper takes many values out of texts. One scrubber is made for a few;
+// its cost grows with the square of their number.
+type sweeper []*redact.Scrubber
+
+// newSweeper keeps the scrubbers that find something in text.
+func newSweeper(values [][]byte, text string) sweeper {
+	var s sweeper
+	for part := range slices.Chunk(values, 50) {
+		if x := redact.NewScrubber(part...); x.String(text) != text {
+			s = append(s, x)
+		}
+	}
+	return s
+}
+
+// everything is all texts of a result.
+func everything(r *Result) string {
+	var b strings.Builder
+	b.WriteString(r.Title + "\n" + strings.Join(r.Dropped, "\n") + "\n" + strings.Join(r.Notes, "\n"))
+	for _, d := range r.Drafts {
+		b.WriteString("\n" + string(d.Document) + "\n" + d.Operation + "\n" + strings.Join(d.Notes, "\n") + "\n" + strings.Join(d.Tags, "\n"))
+		if d.Secret != nil {
+			b.WriteString("\n" + d.Secret.Command)
+		}
+	}
+	for _, f := range r.Refused {
+		b.WriteString("\n" + f.Operation + "\n" + f.Reason)
+	}
+	return b.String()
+}
+
+func (s sweeper) String(text string) string {
+	for _, x := range s {
+		text = x.String(text)
+	}
+	return text
+}
+
+// slugs are the letters of credentials as an id would have them.
+func (r *recording) slugs() []string {
+	var out []string
+	for _, v := range r.values {
+		if s := slug(string(v)); len(s) >= redact.MinSecret {
+			out = append(out, s)
+		}
+	}
+	return out
 }
 
 // credential remembers values that must not be anywhere in the result.
@@ -518,7 +561,10 @@ func (r *recording) credential(values ...string) {
 	for _, v := range values {
 		for _, part := range anyHole.Split(v, -1) {
 			if part = strings.TrimSpace(part); part != "" && !isPlaceholder(part) && !exampleWords(part) {
-				r.values = append(r.values, []byte(part))
+				if !r.known[part] {
+					r.known[part] = true
+					r.values = append(r.values, []byte(part))
+				}
 			}
 		}
 	}

@@ -65,7 +65,7 @@ func looksLikeJSON(s string) bool {
 // quotes, and marks them.
 func quoteBare(s string) string {
 	var b strings.Builder
-	inside, escape := false, false
+	inside, escape, bare := false, false, false
 	for i, r := range s {
 		switch {
 		case escape:
@@ -78,23 +78,18 @@ func quoteBare(s string) string {
 			if end := strings.IndexRune(s[i:], holeClose); end > 0 {
 				b.WriteByte('"')
 				b.WriteRune(holeBare)
-				inside = true // until the mark that closes it
+				inside, bare = true, true // until the mark that closes it
 				continue
 			}
-		case r == holeClose && inside && bareBefore(b.String()):
+		case r == holeClose && bare:
 			b.WriteRune(r)
 			b.WriteByte('"')
-			inside = false
+			inside, bare = false, false
 			continue
 		}
 		b.WriteRune(r)
 	}
 	return b.String()
-}
-
-// bareBefore reports whether the hole that is being written is a bare one.
-func bareBefore(s string) bool {
-	return strings.LastIndex(s, string(holeBare)) > strings.LastIndex(s, string(holeOpen))
 }
 
 // bareHoles finds the holes that are values of JSON, so that their arguments
