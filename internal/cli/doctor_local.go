@@ -139,7 +139,7 @@ func reasonOf(err error) error {
 func (o *checkup) files() []finding {
 	var out []finding
 	there := 0
-	for _, p := range []string{o.d.StorePath, o.d.AuditPath, o.d.TokenPath} {
+	for _, p := range []string{o.d.StorePath, o.d.AuditPath, o.d.CortexPath, o.d.TokenPath} {
 		info, err := os.Lstat(p)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
