@@ -199,6 +199,7 @@ func TestCurlRefused(t *testing.T) {
 		{`curl 'https://YOUR_DOMAIN.example.com/a'`, "SERVER", "--base-url"},
 		{`curl "https://$HOST/a"`, "SERVER", "--base-url"},
 		{`curl 'https://api.example.com/a?api_key=x'`, "CREDENTIAL_QUERY", "api_key"},
+		{`curl 'https://api.example.com/a?country=x&code=abcdefghijklmnopqrst'`, "CREDENTIAL_QUERY", "code"},
 		{`curl https://api.example.com/bot123456789:AAF-abcdefghijklmnopqrstuvwxyz/getMe`, "CREDENTIAL_PATH", "path"},
 		{`curl https://hooks.slack.com/services/T00000000/B00000000/abcdefghijklmnop -d a=b`, "CREDENTIAL_PATH", "webhook"},
 		{`curl "https://api.example.com/hooks/$HOOK_TOKEN"`, "CREDENTIAL_PATH", "HOOK_TOKEN"},

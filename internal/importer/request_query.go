@@ -98,7 +98,7 @@ func (rec *recorded) queryOf() error {
 				refused = refuse("CREDENTIAL_QUERY", "the credential %s goes into the address, where it would be logged; that is not supported", cut(cleanText(m[1]), 40))
 			}
 		}
-		if redact.CredentialQuery(p.name) {
+		if redact.CredentialQuery(p.name) || !isPlaceholder(p.text) && redact.CredentialPair(p.name, p.text) {
 			rec.credential(p.text, p.value)
 			rec.drop("query %s of %s", cut(cleanText(p.name), 40), rec.title())
 			if refused == nil {
@@ -289,7 +289,8 @@ func (rec *recorded) varied(pairs []pair) error {
 	}
 	slices.Sort(names)
 	for _, name := range names {
-		if redact.CredentialQuery(name) {
+		credential := func(v string) bool { return redact.CredentialPair(name, unescaped(v)) }
+		if redact.CredentialQuery(name) || slices.ContainsFunc(rec.sent.varying[name].values, credential) {
 			for _, v := range rec.sent.varying[name].values {
 				rec.credential(v, unescaped(v))
 			}

@@ -46,18 +46,18 @@ func cleanText(s string) string {
 		})
 	}
 	s = addressUser.ReplaceAllString(s, "${1}"+redact.Mask+"@")
-	s = maskGroup(s, addressQuery, func(name string) bool {
+	s = maskGroup(s, addressQuery, func(name, value string) bool {
 		if plainName, err := url.QueryUnescape(name); err == nil {
 			name = plainName
 		}
-		return redact.CredentialQuery(name) || redact.CredentialKey(name)
+		return redact.CredentialPair(name, value) || redact.CredentialKey(name)
 	})
-	return maskGroup(s, assignment, redact.CredentialKey)
+	return maskGroup(s, assignment, func(name, _ string) bool { return redact.CredentialKey(name) })
 }
 
-// maskGroup masks the second group of each match whose first is a credential's
-// name.
-func maskGroup(s string, re *regexp.Regexp, credential func(string) bool) string {
+// maskGroup masks the second group of each match that is a credential under the
+// name in the first.
+func maskGroup(s string, re *regexp.Regexp, credential func(name, value string) bool) string {
 	found := re.FindAllStringSubmatchIndex(s, -1)
 	if found == nil {
 		return s
@@ -65,7 +65,7 @@ func maskGroup(s string, re *regexp.Regexp, credential func(string) bool) string
 	var b strings.Builder
 	last := 0
 	for _, m := range found {
-		if !credential(s[m[2]:m[3]]) || strings.HasPrefix(s[m[4]:], redact.Mask) {
+		if !credential(s[m[2]:m[3]], s[m[4]:m[5]]) || strings.HasPrefix(s[m[4]:], redact.Mask) {
 			continue
 		}
 		b.WriteString(s[last:m[4]])

@@ -169,23 +169,6 @@ func (l *lastReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// newZstdReader reads in the caller's goroutine: with a concurrency of one the
-// decoder starts none, and there is nothing to close.
-func newZstdReader(r io.Reader, limit int64) (io.Reader, error) {
-	b := bufio.NewReader(r)
-	head, err := b.Peek(4)
-	if len(head) == 0 {
-		return nil, err
-	}
-	// What is shorter than a frame's first four bytes is taken for a cut frame.
-	frame, skipped := "\x28\xb5\x2f\xfd", "\x2a\x4d\x18"
-	if text := string(head); !strings.HasPrefix(frame, text) && (head[0]&0xf0 != 0x50 || !strings.HasPrefix(skipped, text[1:])) {
-		return nil, &encodingError{what: "is not valid compressed data", cause: zstd.ErrMagicMismatch}
-	}
-	return zstd.NewReader(b,
-		zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(uint64(max(zstdWindow, limit+slack))))
-}
-
 // A gzipReader reads one gzip member behind the other. gzip.Reader does too, but
 // takes everything that is shorter than its header for a member that was cut:
 // a plain {"a":1} that is said to be compressed, some bytes behind the end.
