@@ -129,7 +129,7 @@ func TestUsageErrors(t *testing.T) {
 	}{
 		{"nonsense", said{2, "", "hbrestd: error: unknown command \"nonsense\" for \"hbrestd\"\n" + hint("hbrestd")}},
 		{"wraper list", said{2, "", "hbrestd: error: unknown command \"wraper\" for \"hbrestd\"; did you mean wrapper?\n" + hint("hbrestd")}},
-		{"wrapper lst", said{2, "", "hbrestd: error: unknown command \"lst\" for \"hbrestd wrapper\"; did you mean list or test?\n" + hint("hbrestd wrapper")}},
+		{"wrapper lst", said{2, "", "hbrestd: error: unknown command \"lst\" for \"hbrestd wrapper\"; did you mean list or test or lint?\n" + hint("hbrestd wrapper")}},
 		{"audit verfy", said{2, "", "hbrestd: error: unknown command \"verfy\" for \"hbrestd audit\"; did you mean verify?\n" + hint("hbrestd audit")}},
 		{"status now", said{2, "", "hbrestd: error: unexpected argument \"now\"\n" + hint("hbrestd status")}},
 		{"status --jsn", said{2, "", "hbrestd: error: unknown flag: --jsn\n" + hint("hbrestd status")}},

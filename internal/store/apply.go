@@ -13,7 +13,8 @@ import (
 )
 
 // MaxApply is how many documents one Apply takes: a transaction of them at
-// their largest is 256 MiB, at the usual 2 KiB it takes 20 ms.
+// their largest, with their versions, is 512 MiB; at the usual 2 KiB, with
+// twenty versions of each, it took 0.2 to 0.4 s on a busy machine.
 const MaxApply = 1000
 
 // The actions of a Change.
@@ -38,15 +39,15 @@ type Change struct {
 // WRAPPER_EXISTS for two documents with one id, or an id that differs from
 // another in case only, WRAPPER_UNREADABLE for one that a later version of
 // hbrestd has saved, BAD_REQUEST for more than MaxApply, or STORE_FAILED.
-func (e Editor) Apply(ws []*wrapper.Wrapper, dryRun bool) (changes []Change, rev uint64, err error) {
-	return e.ApplySeen(ws, nil, dryRun)
+func (by Editor) Apply(ws []*wrapper.Wrapper, dryRun bool) (changes []Change, rev uint64, err error) {
+	return by.ApplySeen(ws, nil, dryRun)
 }
 
 // ApplySeen is Apply for documents that were made from what was stored: seen has
 // the digest of that by id. The error is WRAPPER_CHANGED when something else is
 // stored now.
-func (e Editor) ApplySeen(ws []*wrapper.Wrapper, seen map[string][32]byte, dryRun bool) (changes []Change, rev uint64, err error) {
-	s := e.s
+func (by Editor) ApplySeen(ws []*wrapper.Wrapper, seen map[string][32]byte, dryRun bool) (changes []Change, rev uint64, err error) {
+	s := by.s
 	if len(ws) > MaxApply {
 		return nil, 0, refused("documents", "%d documents at once; at most %d can be applied in one step", len(ws), MaxApply)
 	}
@@ -83,7 +84,7 @@ func (e Editor) ApplySeen(ws []*wrapper.Wrapper, seen map[string][32]byte, dryRu
 	if dryRun || len(save) == 0 {
 		return changes, s.c.revision, nil
 	}
-	rev, err = e.saveAll(save, nil)
+	rev, err = by.saveAll(save, nil)
 	if err != nil {
 		return nil, 0, err
 	}

@@ -15,8 +15,8 @@ import (
 // Create saves a new wrapper and returns the new revision. When it returns, the
 // wrapper is on the disk. The error is WRAPPER_EXISTS if the id is taken, also
 // by one that differs in case only, or STORE_FAILED.
-func (e Editor) Create(w *wrapper.Wrapper) (rev uint64, err error) {
-	s := e.s
+func (by Editor) Create(w *wrapper.Wrapper) (rev uint64, err error) {
+	s := by.s
 	s.write.Lock()
 	defer s.write.Unlock()
 	if err := s.ready(); err != nil {
@@ -26,7 +26,7 @@ func (e Editor) Create(w *wrapper.Wrapper) (rev uint64, err error) {
 	if taken, ok := s.c.folded[strings.ToLower(w.ID)]; ok {
 		return 0, exists(w.ID, taken)
 	}
-	return e.saveAll([]*entry{{id: w.ID, wrapper: w}}, nil)
+	return by.saveAll([]*entry{{id: w.ID, wrapper: w}}, nil)
 }
 
 func exists(id, taken string) error {
@@ -43,8 +43,8 @@ func exists(id, taken string) error {
 // the new version is on the disk. The error is WRAPPER_NOT_FOUND,
 // WRAPPER_UNREADABLE for one that a later version of hbrestd has saved, or
 // STORE_FAILED.
-func (e Editor) Update(w *wrapper.Wrapper) (rev uint64, err error) {
-	s := e.s
+func (by Editor) Update(w *wrapper.Wrapper) (rev uint64, err error) {
+	s := by.s
 	s.write.Lock()
 	defer s.write.Unlock()
 	if err := s.ready(); err != nil {
@@ -57,14 +57,14 @@ func (e Editor) Update(w *wrapper.Wrapper) (rev uint64, err error) {
 	if old.newer {
 		return 0, untouchable(old)
 	}
-	return e.saveAll([]*entry{{id: w.ID, wrapper: w}}, nil)
+	return by.saveAll([]*entry{{id: w.ID, wrapper: w}}, nil)
 }
 
 // Delete removes a wrapper, damaged or not, with its tool name and the time it
 // last worked, and returns the new revision. Its versions are kept for
 // KeepRemoved. The error is WRAPPER_NOT_FOUND or STORE_FAILED.
-func (e Editor) Delete(id string) (rev uint64, err error) {
-	s := e.s
+func (by Editor) Delete(id string) (rev uint64, err error) {
+	s := by.s
 	s.write.Lock()
 	defer s.write.Unlock()
 	if err := s.ready(); err != nil {
@@ -77,7 +77,7 @@ func (e Editor) Delete(id string) (rev uint64, err error) {
 	gone := []string{id}
 	removed, forget := s.removedAfter(gone, nil)
 	err = s.commit(func(tx *bbolt.Tx) error {
-		if err := e.remember(tx, id, nil); err != nil {
+		if err := by.remember(tx, id, nil); err != nil {
 			return err
 		}
 		if err := putRemoved(tx, gone, nil, forget, removed); err != nil {

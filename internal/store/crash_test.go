@@ -95,6 +95,15 @@ func TestKilled(t *testing.T) {
 		if extra := len(got) - len(acknowledged); extra < 0 || extra > round+1 {
 			t.Errorf("round %d: %d wrappers, %d acknowledged", round, len(got), len(acknowledged))
 		}
+		// Each has the version of its creation: never one without the other.
+		for id := range got {
+			if !strings.HasPrefix(id, fmt.Sprintf("r%02d.", round)) {
+				continue
+			}
+			if vs := history(t, s, id); len(vs) != 1 || !vs[0].Current || vs[0].Author != store.Human || vs[0].Time.IsZero() {
+				t.Errorf("round %d: the versions of %s: %v", round, id, vs)
+			}
+		}
 		if s.Revision() != uint64(len(got)+1) {
 			t.Errorf("round %d: revision %d with %d wrappers", round, s.Revision(), len(got))
 		}

@@ -277,7 +277,7 @@ func storedDocument(tx *bbolt.Tx, id string) []byte {
 // it is about to go. What is stored now and is not a version yet, because an
 // earlier hbrestd saved it or its record was lost, is kept first. It is called
 // before the wrapper itself is written.
-func (e Editor) remember(tx *bbolt.Tx, id string, doc []byte) error {
+func (by Editor) remember(tx *bbolt.Tx, id string, doc []byte) error {
 	b, err := tx.CreateBucketIfNotExists([]byte(bucketHistory))
 	if err != nil {
 		return err
@@ -306,7 +306,7 @@ func (e Editor) remember(tx *bbolt.Tx, id string, doc []byte) error {
 		last = stored
 	}
 	if !bytes.Equal(last, doc) {
-		if err := add(Version{Author: e.author, Time: e.s.now(), Doc: doc}); err != nil {
+		if err := add(Version{Author: by.author, Time: by.s.now(), Doc: doc}); err != nil {
 			return err
 		}
 	}

@@ -56,12 +56,10 @@ type image struct {
 // errNewerBolt is a sound file in a later format of bbolt.
 var errNewerBolt = errors.New("it is in a later file format than this program knows")
 
-// readImage reads and checks a whole file. The error is one of reading, or
-// errNewerBolt; damage is not an error but a fault of the image.
-func readImage(r io.ReaderAt, size int64) (*image, error) { return streamImage(r, size, nil) }
-
-// streamImage is readImage for a file too large to be kept in memory: what sink
-// takes is not in the image. An error of sink ends the reading and is returned.
+// streamImage reads and checks a whole file. The error is one of reading, or
+// errNewerBolt; damage is not an error but a fault of the image. What sink takes
+// is not in the image: it may be too much for memory. An error of sink ends the
+// reading and is returned; a nil sink takes nothing.
 func streamImage(r io.ReaderAt, size int64, sink func(bucket string, p pair) (taken bool, err error)) (*image, error) {
 	s := &scan{r: r, size: size, sink: sink, img: &image{buckets: map[string][]pair{}}}
 	root, err := s.roots()
