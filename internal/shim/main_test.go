@@ -3,6 +3,7 @@ package shim
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -94,23 +95,37 @@ type stuck struct{ block chan struct{} }
 func (s stuck) Write([]byte) (int, error) { <-s.block; return 0, io.ErrClosedPipe }
 
 // TestMainEndsWithAStuckClient: a client that closed its side but does not read
-// cannot keep the program alive.
+// cannot keep the program alive, whatever it has sent.
 func TestMainEndsWithAStuckClient(t *testing.T) {
-	out := stuck{make(chan struct{})}
-	t.Cleanup(func() { close(out.block) })
-	env := environment("HB_WRAP_HOME", t.TempDir(), "HB_MCP_LOG", "0")
-	done := make(chan int, 1)
-	start := time.Now()
-	go func() {
-		done <- Main(context.Background(), nil, env, strings.NewReader(handshake+"\n"), out, io.Discard)
-	}()
-	select {
-	case code := <-done:
-		if took := time.Since(start); code != 0 || took > exitTime+time.Second {
-			t.Errorf("code %d after %v", code, took)
-		}
-	case <-time.After(20 * time.Second):
-		t.Fatal("did not end")
+	var calls strings.Builder
+	for i := range 2 * maxCalls {
+		fmt.Fprintf(&calls, `{"jsonrpc":"2.0","id":%d,"method":"tools/list"}`+"\n", i+1)
+	}
+	for name, in := range map[string]string{
+		"a call":   handshake + "\n",
+		"no JSON":  strings.Repeat("hello\n", 2*maxCalls),
+		"calls":    handshake + "\n" + calls.String(),
+		"long one": strings.Repeat("x", maxFrame+1) + "\n" + handshake + "\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			out := stuck{make(chan struct{})}
+			t.Cleanup(func() { close(out.block) })
+			env := environment("HB_WRAP_HOME", t.TempDir(), "HB_MCP_LOG", "0")
+			done := make(chan int, 1)
+			start := time.Now()
+			go func() {
+				done <- Main(context.Background(), nil, env, strings.NewReader(in), out, io.Discard)
+			}()
+			select {
+			case code := <-done:
+				if took := time.Since(start); code != 0 || took > exitTime+time.Second {
+					t.Errorf("code %d after %v", code, took)
+				}
+			case <-time.After(20 * time.Second):
+				t.Fatal("did not end")
+			}
+		})
 	}
 }
 

@@ -25,6 +25,13 @@ const (
 	// `printf '...' | hb-rest` useful and stays under the two seconds after
 	// which clients start to send signals.
 	drainTime = 1500 * time.Millisecond
+	// maxCalls are the calls without an answer beyond which none is taken on: a
+	// client that sends and does not read would fill the memory. The daemon
+	// refuses sooner, at 288 for one origin.
+	maxCalls = 1000
+	// maxAhead is how many bytes of lines are read before they are handled, so
+	// that the end of input is seen also while nothing is taken on.
+	maxAhead = 1 << 20
 )
 
 // Stdio carries MCP as lines of JSON, as [mcp.IOTransport] does, but a line
@@ -54,7 +61,10 @@ func (t *Stdio) EOF() <-chan struct{} { return t.eof }
 
 // Connect implements [mcp.Transport]. It can be called once.
 func (t *Stdio) Connect(context.Context) (mcp.Connection, error) {
-	c := &lineConn{t: t, incoming: make(chan []jsonrpc.Message), closed: make(chan struct{}), idle: make(chan struct{}, 1), pending: map[jsonrpc.ID]struct{}{}}
+	c := &lineConn{
+		t: t, lines: make(chan inputLine, maxAhead/lineCost+1), closed: make(chan struct{}),
+		taken: make(chan struct{}, 1), answers: make(chan struct{}, 1), pending: map[jsonrpc.ID]struct{}{},
+	}
 	go c.readLines()
 	return c, nil
 }
@@ -62,18 +72,31 @@ func (t *Stdio) Connect(context.Context) (mcp.Connection, error) {
 // lineConn is one session. Its reader goroutine ends with In or at Close,
 // whichever a blocked Read of In allows.
 type lineConn struct {
-	t        *Stdio
-	incoming chan []jsonrpc.Message // closed at the end of input
-	queue    []jsonrpc.Message      // rest of a batch; Read only
-	closed   chan struct{}
-	once     sync.Once
-	idle     chan struct{} // a token when pending falls to 0
+	t       *Stdio
+	lines   chan inputLine    // what was read ahead; closed at the end of input
+	queue   []jsonrpc.Message // of the last line, what is not handed out; Read only
+	closed  chan struct{}
+	once    sync.Once
+	taken   chan struct{} // a token when a line was taken
+	answers chan struct{} // a token when a call was answered
 
 	outMu sync.Mutex // guards Out; never held with mu, so that a slow client can still write
 
-	mu      sync.Mutex              // guards pending
+	mu      sync.Mutex              // guards the rest
+	ahead   int                     // what lines holds, in bytes
 	pending map[jsonrpc.ID]struct{} // calls without an answer
 }
+
+// An inputLine is what was read: a line, or that it was too long.
+type inputLine struct {
+	text []byte
+	long bool
+}
+
+// lineCost is counted for a line beside its text, and bounds their number.
+const lineCost = 256
+
+func (l inputLine) cost() int { return len(l.text) + lineCost }
 
 func (c *lineConn) SessionID() string { return "" }
 
@@ -82,11 +105,12 @@ func (c *lineConn) Close() error {
 	return nil
 }
 
-// Read returns the next message. At the end of input it first waits for the
-// answers of running calls, because the SDK cancels them as soon as it sees
-// the end.
+// Read returns the next message. A line that is none is answered here and not
+// where lines are read: the client may not be reading, and its end must be seen
+// all the same. At the end of input Read first waits for the answers of running
+// calls, because the SDK cancels them as soon as it sees the end.
 func (c *lineConn) Read(ctx context.Context) (jsonrpc.Message, error) {
-	if len(c.queue) == 0 {
+	for len(c.queue) == 0 {
 		select {
 		case <-ctx.Done():
 			return nil, ctx.Err()
@@ -94,23 +118,60 @@ func (c *lineConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 			return nil, io.EOF
 		case <-c.t.stop:
 			return nil, io.EOF
-		case msgs, ok := <-c.incoming:
+		case l, ok := <-c.lines:
 			if !ok {
 				c.drain(ctx)
 				return nil, io.EOF
 			}
-			c.queue = msgs
+			c.mu.Lock()
+			c.ahead -= l.cost()
+			c.mu.Unlock()
+			token(c.taken)
+			c.queue = c.decode(l)
 		}
 	}
 	m := c.queue[0]
-	c.queue = c.queue[1:]
 	if r, ok := m.(*jsonrpc.Request); ok && r.IsCall() && r.Method != "subscriptions/listen" {
 		// subscriptions/listen is answered only when it is cancelled.
-		c.mu.Lock()
-		c.pending[r.ID] = struct{}{}
-		c.mu.Unlock()
+		if err := c.admit(ctx, r.ID); err != nil {
+			return nil, err
+		}
 	}
+	c.queue = c.queue[1:]
 	return m, nil
+}
+
+// admit counts a call as running, and waits for an answer of another where as
+// many run as may.
+func (c *lineConn) admit(ctx context.Context, id jsonrpc.ID) error {
+	for {
+		c.mu.Lock()
+		fits := len(c.pending) < maxCalls
+		if fits {
+			c.pending[id] = struct{}{}
+		}
+		c.mu.Unlock()
+		if fits {
+			return nil
+		}
+		select {
+		case <-c.answers:
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-c.closed:
+			return io.EOF
+		case <-c.t.stop:
+			return io.EOF
+		}
+	}
+}
+
+// token leaves a token in ch unless there is one.
+func token(ch chan struct{}) {
+	select {
+	case ch <- struct{}{}:
+	default:
+	}
 }
 
 func (c *lineConn) drain(ctx context.Context) {
@@ -124,7 +185,7 @@ func (c *lineConn) drain(ctx context.Context) {
 			return
 		}
 		select {
-		case <-c.idle:
+		case <-c.answers:
 		case <-limit.C:
 			return
 		case <-c.t.stop:
@@ -171,30 +232,43 @@ func (c *lineConn) answered(id jsonrpc.ID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.pending, id)
-	if len(c.pending) == 0 {
-		select {
-		case c.idle <- struct{}{}:
-		default:
+	token(c.answers)
+}
+
+// readLines feeds lines until In ends.
+func (c *lineConn) readLines() {
+	defer close(c.lines)
+	defer close(c.t.eof)
+	r := bufio.NewReaderSize(c.t.In, 64<<10)
+	for {
+		text, err := readLine(r)
+		long := errors.Is(err, errLongLine)
+		if (long || len(text) > 0) && !c.put(inputLine{text, long}) {
+			return
+		}
+		if err != nil && !long {
+			return
 		}
 	}
 }
 
-// readLines feeds incoming until In ends.
-func (c *lineConn) readLines() {
-	defer close(c.incoming)
-	defer close(c.t.eof)
-	r := bufio.NewReaderSize(c.t.In, 64<<10)
+// put adds to lines, as soon as there is room; false: the session is closed.
+func (c *lineConn) put(l inputLine) bool {
 	for {
-		line, err := readLine(r)
-		if msgs := c.decode(line, err); len(msgs) > 0 {
-			select {
-			case c.incoming <- msgs:
-			case <-c.closed:
-				return
-			}
+		c.mu.Lock()
+		fits := c.ahead == 0 || c.ahead+l.cost() <= maxAhead
+		if fits {
+			c.ahead += l.cost()
 		}
-		if err != nil && !errors.Is(err, errLongLine) {
-			return
+		c.mu.Unlock()
+		if fits {
+			c.lines <- l // never waits: it has room for the shortest lines
+			return true
+		}
+		select {
+		case <-c.taken:
+		case <-c.closed:
+			return false
 		}
 	}
 }
@@ -227,12 +301,12 @@ func readLine(r *bufio.Reader) ([]byte, error) {
 
 // decode turns a line into messages: usually one, several for a batch of the
 // protocol versions that had them. What is not a message is answered here.
-func (c *lineConn) decode(line []byte, err error) []jsonrpc.Message {
-	if errors.Is(err, errLongLine) {
+func (c *lineConn) decode(l inputLine) []jsonrpc.Message {
+	if l.long {
 		c.refuse(nil, jsonrpc.CodeInvalidRequest, "a message over 16 MiB was not read")
 		return nil
 	}
-	line = bytes.TrimSpace(bytes.TrimPrefix(line, []byte("\xef\xbb\xbf")))
+	line := bytes.TrimSpace(bytes.TrimPrefix(l.text, []byte("\xef\xbb\xbf")))
 	if len(line) == 0 {
 		return nil
 	}

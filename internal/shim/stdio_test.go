@@ -3,9 +3,12 @@ package shim
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -86,6 +89,86 @@ func TestLineLimit(t *testing.T) {
 	if d := cmp.Diff([]string{next}, got); d != "" || out != `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"a message over 16 MiB was not read"}}`+"\n" {
 		t.Errorf("one over: %s\n%s", d, out)
 	}
+}
+
+// TestManyCalls: a client that sends calls faster than it reads answers is not
+// read further, but it is still seen to go away.
+func TestManyCalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var in strings.Builder
+		for i := range maxCalls + 1 {
+			fmt.Fprintf(&in, `{"jsonrpc":"2.0","id":%d,"method":"ping"}`+"\n", i)
+		}
+		stdio := NewStdio(strings.NewReader(in.String()), io.Discard)
+		c, err := stdio.Connect(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var first jsonrpc.ID
+		for i := range maxCalls {
+			m, err := c.Read(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if i == 0 {
+				first = m.(*jsonrpc.Request).ID
+			}
+		}
+		more := make(chan error, 1)
+		go func() { _, err := c.Read(t.Context()); more <- err }()
+		synctest.Wait()
+		select {
+		case err := <-more:
+			t.Fatalf("one over the limit was read: %v", err)
+		case <-stdio.EOF():
+		default:
+			t.Error("the end of input was not seen")
+		}
+		if err := c.Write(t.Context(), &jsonrpc.Response{ID: first, Result: []byte("{}")}); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-more; err != nil {
+			t.Errorf("after an answer: %v", err)
+		}
+	})
+}
+
+// TestReadAhead: what nobody takes is not read on for ever.
+func TestReadAhead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		in, w := io.Pipe()
+		c, err := NewStdio(in, io.Discard).Connect(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		const size = 16 << 10
+		line := []byte(`{"jsonrpc":"2.0","method":"` + strings.Repeat("x", size-30) + `"}` + "\n")
+		var sent atomic.Int64
+		go func() {
+			for {
+				if _, err := w.Write(line); err != nil {
+					return
+				}
+				sent.Add(1)
+			}
+		}()
+		synctest.Wait()
+		full := sent.Load()
+		if got := full * size; got < maxAhead-size || got > maxAhead+8*size { // the reader has a buffer of its own
+			t.Errorf("%d bytes were read ahead", got)
+		}
+		for range 4 {
+			if _, err := c.Read(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		synctest.Wait()
+		if got := sent.Load(); got < full+3 {
+			t.Errorf("%d lines, then %d", full, got)
+		}
+		_ = c.Close()
+		_ = in.Close()
+	})
 }
 
 func TestWriteLimit(t *testing.T) {
