@@ -37,7 +37,7 @@ var exitCodes = []struct {
 	{exitUsage, "the command line cannot be understood"},
 	{exitNotRunning, "the daemon is not running"},
 	{exitCredential, "a credential or an approval is needed"},
-	{exitNotFound, "no such wrapper, setting or rule"},
+	{exitNotFound, "no such wrapper, version, setting or rule"},
 	{exitInvalid, "a document, an argument or a value is not valid"},
 	{exitUpstream, "the API failed, or the outbound policy refused the call"},
 	{exitStuck, "the daemon cannot start until something is changed (only `run`)"},

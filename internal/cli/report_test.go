@@ -22,8 +22,8 @@ func TestExitCodes(t *testing.T) {
 	want := map[int][]string{
 		exitNotRunning: {"BRIDGE_UNREACHABLE", "TOKEN_FILE_MISSING", "SHUTTING_DOWN"},
 		exitCredential: {"AUTH_REQUIRED"},
-		exitNotFound:   {"WRAPPER_NOT_FOUND", "RULE_NOT_FOUND", "APPROVAL_NOT_FOUND"},
-		exitInvalid:    {"BAD_JSON", "BAD_REQUEST", "BODY_TOO_LARGE", "WRAPPER_INVALID", "ARGS_INVALID", "MAX_PAGES_INVALID", "MAX_ITEMS_INVALID", "FORMAT_INVALID", "SAMPLE_INVALID", "SECRET_INVALID", "CLIENT_FILE_INVALID"},
+		exitNotFound:   {"WRAPPER_NOT_FOUND", "RULE_NOT_FOUND", "APPROVAL_NOT_FOUND", "VERSION_NOT_FOUND"},
+		exitInvalid:    {"BAD_JSON", "BAD_REQUEST", "BODY_TOO_LARGE", "WRAPPER_INVALID", "ARGS_INVALID", "MAX_PAGES_INVALID", "MAX_ITEMS_INVALID", "FORMAT_INVALID", "SAMPLE_INVALID", "SECRET_INVALID", "CLIENT_FILE_INVALID", "IMPORT_INVALID"},
 		exitFailed:     {"SECRET_CHANGED"},
 	}
 	byPrefix := map[string]int{"SECRET_": exitCredential, "OAUTH_": exitCredential, "APPROVAL_": exitCredential, "UPSTREAM_": exitUpstream, "RESPONSE_": exitUpstream, "POLICY_": exitUpstream, "DERIVE_": exitInvalid}

@@ -32,7 +32,7 @@ and whether a person (human) saved it or an agent did. The newest version by a
 person is kept even when an agent has made 20 since. A removal is a version too;
 the versions of a removed wrapper are kept for 30 days. Without an id it lists
 the wrappers that were removed and can be brought back.`,
-		Example: "  hbrestd wrapper history orders.list\n  hbrestd wrapper diff orders.list 3\n  hbrestd wrapper rollback orders.list 3",
+		Example: "  hbrestd wrapper history orders.list\n  hbrestd wrapper history",
 		Args:    takes(0, 1, "the id of a wrapper"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
