@@ -307,7 +307,7 @@ func TestCanary(t *testing.T) {
 			id := auth + strings.ReplaceAll(path, "/", ".")
 			doc := fmt.Sprintf(`{"schemaVersion":1,"id":%q,"name":%q,"exposeAsTool":true,"request":{"method":"GET","url":%q,"query":{"n":"{{n}}"},"auth":%q},
 				"inputSchema":{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]},
-				"response":{"schemaVersion":1,"select":"$.items","mode":"table","fields":{"Echo":"echo"},"record":{"echo":"echo"},"pagination":{"type":"link","nextUrl":"next","maxPages":2}}}`,
+				"response":{"schemaVersion":1,"select":"$.items","mode":"table","fields":{"Echo":"echo"},"record":{"echo":"echo"},"pagination":{"type":"link","nextUrl":"next","maxPages":2},"index":"cortex"}}`,
 				id, id, up.URL+path, auth)
 			call("wrap_create", `{"wrapper":`+doc+`}`)
 			call("wrap_test", `{"id":"`+id+`","args":{"n":0}}`)
@@ -331,6 +331,10 @@ func TestCanary(t *testing.T) {
 	call("wrap_get", `{"id":"key.items"}`)
 	call("wrap_run", `{"id":"key.items"}`)
 	call("wrap_derive", fmt.Sprintf(`{"url":%q}`, up.URL+"/items"))
+	if found := call("recall_memory", `{"query":"redacted","limit":50}`); !strings.Contains(found, "**redacted**") {
+		t.Errorf("the index has nothing that was scrubbed: %.500s", found)
+	}
+	call("recall_memory", `{"query":"canary minted key","limit":50,"format":"json"}`)
 	if _, err := agent.Request("tools/list", json.RawMessage(`{}`)); err != nil {
 		t.Error(err)
 	}
@@ -369,6 +373,9 @@ func TestCanary(t *testing.T) {
 		{"audit", "verify"},
 		{"audit", "head"},
 		{"version"},
+		{"cortex", "search", "redacted", "-n", "50"},
+		{"cortex", "search", "canary", "--json"},
+		{"cortex", "stats", "--json"},
 	} {
 		p.try("", args...)
 	}
@@ -381,7 +388,7 @@ func TestCanary(t *testing.T) {
 			places["/proc/"+f] = b
 		}
 	}
-	for _, path := range []string{"/wrap/status", "/wrap/manifest", "/wrap/secrets", "/wrap/audit?limit=1000", "/wrap/wrapper?id=key.items"} {
+	for _, path := range []string{"/wrap/status", "/wrap/manifest", "/wrap/secrets", "/wrap/audit?limit=1000", "/wrap/wrapper?id=key.items", "/wrap/recall?query=redacted&limit=50"} {
 		places["bridge "+path] = p.get(path)
 	}
 	p.walk(places, "running ")
@@ -403,7 +410,7 @@ func TestCanary(t *testing.T) {
 	if len(places["daemon's stderr"]) < 1000 || len(places["MCP out"]) < 10000 || len(places["commands' output"]) < 10000 {
 		t.Error("there is less to search than there should be")
 	}
-	for _, want := range []string{"store.db", "audit.db", "hb-rest.log", "token"} {
+	for _, want := range []string{"store.db", "audit.db", "cortex.db", "hb-rest.log", "token"} {
 		if !slices.ContainsFunc(slices.Collect(keys(places)), func(n string) bool { return strings.HasSuffix(n, want) }) {
 			t.Errorf("%s was not searched", want)
 		}
