@@ -141,20 +141,14 @@ func (op *operation) offsetPaging(sample recipe.Value) recipe.Object {
 		return nil
 	}
 	plan := recipe.Object{{Key: "type", Value: "offset"}, {Key: "offsetParam", Value: param}, {Key: "limitParam", Value: size}, {Key: "pageSize", Value: json.Number(strconv.Itoa(n))}}
-	start := ""
-	for _, v := range []recipe.Value{arg.first, get(arg.schema, "minimum"), firstExample(arg.schema)} {
-		if x, ok := v.(json.Number); ok && (x == "0" || x == "1") && start == "" {
-			start = string(x)
-		}
+	start, ok := firstPlace(arg, page != "")
+	if !ok {
+		return nil
 	}
-	switch {
-	case page != "":
-		if start == "" {
-			return nil // from 0 or from 1
-		}
-		plan = append(plan, recipe.Member{Key: "start", Value: json.Number(start)}, recipe.Member{Key: "step", Value: "page"})
-	case arg.first != nil && start == "1":
-		plan = append(plan, recipe.Member{Key: "start", Value: json.Number(start)})
+	if page != "" {
+		plan = append(plan, recipe.Member{Key: "start", Value: start}, recipe.Member{Key: "step", Value: "page"})
+	} else if start != "0" {
+		plan = append(plan, recipe.Member{Key: "start", Value: start})
 	}
 	if o, ok := sample.(recipe.Object); ok {
 		for _, name := range totalNames {
@@ -165,6 +159,24 @@ func (op *operation) offsetPaging(sample recipe.Value) recipe.Object {
 		}
 	}
 	return plan
+}
+
+// firstPlace is the number of the first page or item: 0 or 1, as the default,
+// the least value or, for pages, the example says. An offset that says nothing
+// begins at 0; a page, and a startIndex, which counts from 1 in SCIM and from 0
+// elsewhere, could be either.
+func firstPlace(arg *argument, page bool) (json.Number, bool) {
+	places := []recipe.Value{arg.first, get(arg.schema, "minimum")}
+	if page {
+		places = append(places, firstExample(arg.schema))
+	}
+	for _, v := range places {
+		if n := numberText(v); n == "0" || n == "1" {
+			return n, true
+		}
+	}
+	least := number(get(arg.schema, "minimum"))
+	return "0", !page && !strings.HasPrefix(pagingName(arg.name), "startindex") && (least == nil || least.Sign() <= 0)
 }
 
 func firstExample(schema recipe.Object) recipe.Value {

@@ -332,6 +332,11 @@ func TestPaging(t *testing.T) {
 			"offset and total", `{"name": "offset", "in": "query", "schema": {"type": "integer"}}, {"name": "limit", "in": "query", "schema": {"type": "integer", "maximum": 25}}`,
 			`{"type": "object", "properties": {"total": {"type": "integer"}, "data": %s}}`, ``, `{"type":"offset","offsetParam":"offset","limitParam":"limit","pageSize":25,"total":"total"}`,
 		},
+		{
+			"offset from one", `{"name": "start-index", "in": "query", "schema": {"type": "integer", "minimum": 1}}, {"name": "max-results", "in": "query", "schema": {"type": "integer"}}`,
+			bare, ``, `{"type":"offset","offsetParam":"start-index","start":1,"limitParam":"max-results","pageSize":50}`,
+		},
+		{"startIndex from who knows", `{"name": "startIndex", "in": "query", "schema": {"type": "integer"}}, {"name": "count", "in": "query", "schema": {"type": "integer"}}`, bare, ``, ``},
 		{"two kinds", `{"name": "offset", "in": "query", "schema": {"type": "integer"}}, {"name": "page", "in": "query", "schema": {"type": "integer", "default": 1}}, {"name": "limit", "in": "query", "schema": {"type": "integer"}}`, bare, ``, ``},
 		{
 			"cursor", `{"name": "cursor", "in": "query", "schema": {"type": "string"}}`,

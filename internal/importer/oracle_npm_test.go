@@ -1,9 +1,9 @@
 package importer_test
 
 import (
-	"bytes"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -72,6 +72,8 @@ func TestOpenAPIOfOthers(t *testing.T) {
 	}
 }
 
+var opening = regexp.MustCompile(`(?m)^\s*\{?\s*["']?(?:openapi|swagger)["']?\s*:\s*["']?[23]`)
+
 // documentsOf are the files below root that say openapi or swagger near their
 // beginning.
 func documentsOf(t *testing.T, root, pattern string) []string {
@@ -95,11 +97,7 @@ func documentsOf(t *testing.T, root, pattern string) []string {
 		if err != nil {
 			return err
 		}
-		head := data[:min(len(data), 5000)]
-		if strings.Contains(path, "invalid") || !bytes.Contains(head, []byte("openapi")) && !bytes.Contains(head, []byte("swagger")) {
-			return nil
-		}
-		if _, err := importer.OpenAPI(data, importer.Options{BaseURL: "https://api.example.com"}); err == nil {
+		if !strings.Contains(path, "invalid") && opening.Match(data[:min(len(data), 5000)]) {
 			out = append(out, path)
 		}
 		return nil
