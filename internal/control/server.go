@@ -21,6 +21,10 @@ type Options struct {
 	Log     *slog.Logger  // nil: nothing is logged; never gets a body or an argument
 	Version string        // of hbrestd, sent with each answer
 	Grace   time.Duration // how long running calls may go on after the stop; 0: 10 s
+
+	// Cut, when it ends, ends the grace: calls that still run are cut off at
+	// once. Nil: it lasts as long as Grace says.
+	Cut context.Context
 }
 
 // Limits of the server.
@@ -83,8 +87,11 @@ func Serve(ctx context.Context, l *Listener, b Backend, o Options) error {
 	}
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), o.Grace)
 	defer cancel()
+	if o.Cut != nil {
+		defer context.AfterFunc(o.Cut, cancel)()
+	}
 	if err := srv.Shutdown(grace); err != nil {
-		h.log.Error("control: calls were cut off at stop", "after", o.Grace)
+		h.log.Error("control: calls were cut off at stop")
 		cut()
 		_ = srv.Close()
 	}

@@ -104,6 +104,7 @@ type Daemon struct {
 	quitOnce      sync.Once
 	control       sync.WaitGroup // the control socket's server
 	endFace       context.CancelFunc
+	cutFace       context.CancelFunc // ends what its callers still wait for
 	stopping      bool
 	calls         sync.WaitGroup
 	mu            sync.Mutex // guards stopping, so that no call begins once Stop waits
@@ -118,7 +119,7 @@ func Start(ctx context.Context, o Options) (*Daemon, error) {
 	}
 	d := &Daemon{
 		given: o.Config, env: o.Env, goos: runtime.GOOS, version: o.Version, log: o.Log, now: o.Now, outbound: o.Outbound, keySource: o.Key, askPassphrase: o.Passphrase, approvalWait: o.ApprovalWait,
-		tokens: &token.Holder{}, served: make(chan error, 1), quit: make(chan struct{}), endFace: func() {},
+		tokens: &token.Holder{}, served: make(chan error, 1), quit: make(chan struct{}), endFace: func() {}, cutFace: func() {},
 	}
 	d.ending, d.end = context.WithCancel(context.WithoutCancel(ctx))
 	if err := d.start(ctx); err != nil {
@@ -205,9 +206,12 @@ func (d *Daemon) face(ctx context.Context) error {
 		return err
 	}
 	ctx, d.endFace = context.WithCancel(context.WithoutCancel(ctx))
+	var late context.Context
+	late, d.cutFace = context.WithCancel(context.Background())
 	d.control.Go(func() {
+		defer d.cutFace()
 		me := person{Daemon: d, stop: func() { d.quitOnce.Do(func() { close(d.quit) }) }}
-		if err := control.Serve(ctx, l, me, control.Options{Log: d.log, Version: d.version}); err != nil {
+		if err := control.Serve(ctx, l, me, control.Options{Log: d.log, Version: d.version, Grace: stopGrace, Cut: late}); err != nil {
 			d.log.Error("the control socket stopped", "cause", err)
 		}
 	})
@@ -259,6 +263,9 @@ func (d *Daemon) Stop(ctx context.Context) error {
 	d.silent.Close()
 	ctx, cancel := context.WithTimeout(ctx, stopGrace)
 	defer cancel()
+	// A person's calls have the same ten seconds, not ten more: their socket is
+	// served until the bridge's are done.
+	defer context.AfterFunc(ctx, d.cutFace)()
 	err := d.server.Shutdown(ctx)
 	if errors.Is(err, context.DeadlineExceeded) {
 		d.log.Error("calls that were still running have been cut off", "after", stopGrace)
