@@ -32,6 +32,10 @@ const (
 	// maxAhead is how many bytes of lines are read before they are handled, so
 	// that the end of input is seen also while nothing is taken on.
 	maxAhead = 1 << 20
+	// stuckTime is how long one line may wait to be read by a client while
+	// maxAhead of its own lines wait too. Then it is taken for gone, because
+	// its end would not be seen behind them.
+	stuckTime = 10 * time.Second
 )
 
 // Stdio carries MCP as lines of JSON, as [mcp.IOTransport] does, but a line
@@ -83,6 +87,7 @@ type lineConn struct {
 	outMu sync.Mutex // guards Out; never held with mu, so that a slow client can still write
 
 	mu      sync.Mutex              // guards the rest
+	writing time.Time               // since when a line is being written; zero: none is
 	ahead   int                     // what lines holds, in bytes
 	pending map[jsonrpc.ID]struct{} // calls without an answer
 }
@@ -224,8 +229,23 @@ func (c *lineConn) Write(_ context.Context, m jsonrpc.Message) error {
 func (c *lineConn) writeLine(line []byte) error {
 	c.outMu.Lock()
 	defer c.outMu.Unlock()
+	c.writes(time.Now())
+	defer c.writes(time.Time{})
 	_, err := c.t.Out.Write(append(line, '\n'))
 	return err
+}
+
+func (c *lineConn) writes(since time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.writing = since
+}
+
+// stuck reports whether the client does not read.
+func (c *lineConn) stuck() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return !c.writing.IsZero() && time.Since(c.writing) >= stuckTime
 }
 
 func (c *lineConn) answered(id jsonrpc.ID) {
@@ -252,8 +272,10 @@ func (c *lineConn) readLines() {
 	}
 }
 
-// put adds to lines, as soon as there is room; false: the session is closed.
+// put adds to lines, as soon as there is room; false: the session is closed, or
+// the client neither reads nor stops sending.
 func (c *lineConn) put(l inputLine) bool {
+	var look <-chan time.Time
 	for {
 		c.mu.Lock()
 		fits := c.ahead == 0 || c.ahead+l.cost() <= maxAhead
@@ -265,10 +287,19 @@ func (c *lineConn) put(l inputLine) bool {
 			c.lines <- l // never waits: it has room for the shortest lines
 			return true
 		}
+		if look == nil {
+			ticker := time.NewTicker(stuckTime / 10)
+			defer ticker.Stop()
+			look = ticker.C
+		}
 		select {
 		case <-c.taken:
 		case <-c.closed:
 			return false
+		case <-look:
+			if c.stuck() {
+				return false
+			}
 		}
 	}
 }

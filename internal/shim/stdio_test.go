@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -169,6 +171,74 @@ func TestReadAhead(t *testing.T) {
 		_ = c.Close()
 		_ = in.Close()
 	})
+}
+
+// TestNeverRead: the end of a client that sends without end and reads nothing
+// cannot be seen, so it is taken for gone. One that reads slowly is not.
+func TestNeverRead(t *testing.T) {
+	for name, tt := range map[string]struct {
+		pause time.Duration // of the client between two lines
+		ends  bool
+	}{
+		"slow":  {stuckTime - time.Second, false},
+		"never": {24 * time.Hour, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				in, w := io.Pipe()
+				out := paused{tt.pause, make(chan struct{})}
+				stdio := NewStdio(in, out)
+				c, err := stdio.Connect(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				var wg sync.WaitGroup
+				wg.Go(func() {
+					for {
+						if _, err := io.WriteString(w, "hello\n"); err != nil {
+							return
+						}
+					}
+				})
+				wg.Go(func() { // refuses each line
+					for {
+						if _, err := c.Read(t.Context()); err != nil {
+							return
+						}
+					}
+				})
+				start := time.Now()
+				select {
+				case <-stdio.EOF():
+					if took := time.Since(start); !tt.ends || took > stuckTime+stuckTime/10 {
+						t.Errorf("ended after %v", took)
+					}
+				case <-time.After(time.Minute):
+					if tt.ends {
+						t.Error("it did not end")
+					}
+				}
+				_ = c.Close()
+				_ = in.Close()
+				close(out.end)
+				wg.Wait()
+			})
+		})
+	}
+}
+
+// paused is an output whose reader takes that long for each line.
+type paused struct {
+	long time.Duration
+	end  chan struct{}
+}
+
+func (p paused) Write(b []byte) (int, error) {
+	select {
+	case <-time.After(p.long):
+	case <-p.end:
+	}
+	return len(b), nil
 }
 
 func TestWriteLimit(t *testing.T) {
