@@ -98,7 +98,10 @@ func TestRecallCall(t *testing.T) {
 	if d := cmp.Diff(want, s.textOf(recallName, `{"query":"refund & limit","wrapper":"k","since":"7d","limit":3}`)); d != "" {
 		t.Error(d)
 	}
-	if d := cmp.Diff([]string{"GET /wrap/recall?limit=3&query=refund+%26+limit&since=7d&wrapper=k"}, b.requests()); d != "" {
+	asked := func() []string { // but for the list, which is asked for at any time
+		return slices.DeleteFunc(b.requests(), func(r string) bool { return strings.HasPrefix(r, "GET /wrap/manifest?") })
+	}
+	if d := cmp.Diff([]string{"GET /wrap/recall?limit=3&query=refund+%26+limit&since=7d&wrapper=k"}, asked()); d != "" {
 		t.Error(d)
 	}
 	for arguments, want := range map[string]string{
@@ -118,7 +121,7 @@ func TestRecallCall(t *testing.T) {
 			t.Errorf("%s: %q", arguments, got)
 		}
 	}
-	if got := b.requests(); len(got) != 0 {
+	if got := asked(); len(got) != 0 {
 		t.Errorf("the bridge was asked: %v", got)
 	}
 }
