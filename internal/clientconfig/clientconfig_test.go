@@ -412,6 +412,26 @@ func TestNotANumber(t *testing.T) {
 	}
 }
 
+// TestOtherName: an entry is known by the name of its program, so one that a
+// person gave another is announced as what it will be.
+func TestOtherName(t *testing.T) {
+	m := newMachine(t)
+	c, _ := clientconfig.Find("cursor")
+	for command, want := range map[string][]string{
+		"/opt/bin/hb-rest":     nil,
+		`C:\bin\HB-REST.EXE`:   nil,
+		"/opt/bin/start-wraps": {"/opt/bin/start-wraps is not named hb-rest, so the entry will count as another program's: to change or remove it takes --force"},
+	} {
+		ch, err := c.Plan(m.env(), clientconfig.Request{Scope: clientconfig.User, Wanted: &clientconfig.Wanted{Entry: clientconfig.Entry{Command: command}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(want, ch.Notes); d != "" {
+			t.Errorf("%s: %s", command, d)
+		}
+	}
+}
+
 func TestFolderNotWritable(t *testing.T) {
 	if os.Getuid() == 0 {
 		t.Skip("root writes everywhere")

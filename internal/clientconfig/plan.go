@@ -345,6 +345,9 @@ func (c Client) note(ch *Change, st State, r Request) {
 	if st.Off && r.Wanted != nil {
 		ch.Notes = append(ch.Notes, fmt.Sprintf("the entry is switched off in %s; it stays so", c.Title))
 	}
+	if r.Wanted != nil && base(r.Wanted.Command) != Name {
+		ch.Notes = append(ch.Notes, fmt.Sprintf("%s is not named %s, so the entry will count as another program's: to change or remove it takes --force", r.Wanted.Command, Name))
+	}
 	if r.Scope == Project && r.Wanted != nil {
 		ch.Notes = append(ch.Notes, "people commit this file, and it now holds a path of this machine")
 	}
