@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -55,9 +56,10 @@ func (c *Call) Digest() [32]byte {
 		h.Write(n[:])
 		h.Write(b)
 	}
-	put([]byte("hbrestd-call-1"))
+	put([]byte("hbrestd-call-2"))
 	put([]byte(c.Method))
 	put([]byte(c.URL.String()))
+	put(strconv.AppendInt(nil, int64(len(c.Header)), 10)) // a header may be named like what follows
 	for _, x := range c.Header {
 		put([]byte(x.Name))
 		put([]byte(x.Value))

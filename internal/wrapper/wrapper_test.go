@@ -528,6 +528,37 @@ func TestCallDigest(t *testing.T) {
 	}
 }
 
+// A header named like a part of the digest is no such part: a body must not go
+// out on the answer for a header that reads the same.
+func TestCallDigestKeepsPartsApart(t *testing.T) {
+	w := parse(t, doc(`{"method":"POST","url":"https://h.test/","headers":{"Accept":"*/*","Content-Type":"text/plain","body":"{{h}}"},"body":"{{b}}","bodyType":"text"}`, `"h":{},"b":{}`))
+	header, err := w.Build([]byte(`{"h":"x"}`))
+	if err != nil || len(header.Header) != 3 || header.Body != nil {
+		t.Fatalf("%+v %v", header, err)
+	}
+	body, err := w.Build([]byte(`{"b":"x"}`))
+	if err != nil || len(body.Header) != 2 || string(body.Body) != "x" {
+		t.Fatalf("%+v %v", body, err)
+	}
+	if header.Digest() == body.Digest() {
+		t.Error("a header and a body have the same digest")
+	}
+	for _, part := range []string{"idempotency", "auth"} {
+		plain := wrapper.Call{Method: "POST", URL: header.URL, Auth: "k"}
+		named := plain
+		if part == "auth" { // the header is where the credential stood, and the other way round
+			plain.Header, plain.Auth = []wrapper.Header{{Name: "auth", Value: "k"}}, ""
+			named.Header, named.Auth = nil, "k"
+		} else {
+			plain.Header = []wrapper.Header{{Name: part, Value: "K"}}
+			named.IdempotencyHeader = "K"
+		}
+		if plain.Digest() == named.Digest() {
+			t.Errorf("a header %q has the digest of the part", part)
+		}
+	}
+}
+
 func TestPreview(t *testing.T) {
 	c, err := parse(t, doc(`{"method":"POST","url":"https://h.test/x","query":{"q":"{{x}}"},"headers":{"X-B":"{{x}}"},"body":{"x":"{{x}}"},"auth":"orders-key"}`, `"x":{}`)).Build([]byte(`{"x":"v"}`))
 	if err != nil {
