@@ -35,7 +35,7 @@ func (f *AuditFile) open() error {
 		case err != nil:
 			return failed(err, "%s could not be opened", f.path)
 		case !info.Mode().IsRegular():
-			return failed(nil, "%s is not a regular file", f.path)
+			return irregular(f.path)
 		}
 		img, err := loadAudit(f.path, func(pair) error { return nil })
 		if err != nil {

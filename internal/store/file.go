@@ -49,7 +49,7 @@ func open(path string, o Options) (*opened, error) {
 		case err != nil:
 			return nil, failed(err, "%s could not be opened", path)
 		case !info.Mode().IsRegular():
-			return nil, failed(nil, "%s is not a regular file", path)
+			return nil, irregular(path)
 		}
 		r, img, err := load(path)
 		if err != nil {
@@ -383,6 +383,11 @@ func failed(cause error, format string, args ...any) error {
 		msg += ": " + reason
 	}
 	return fault.New("STORE_FAILED", "%s", msg).With(fault.Cause(cause))
+}
+
+func irregular(path string) error {
+	return fault.New("STORE_FAILED", "%s is not a regular file", path).
+		With(fault.Hint("hbrestd has not made that. Move it away, and start the daemon again."))
 }
 
 func busy(path string) error {

@@ -29,7 +29,7 @@ func LookAt(path string) (Look, error) {
 	case err != nil:
 		return Look{}, failed(err, "%s could not be looked at", path)
 	case !info.Mode().IsRegular():
-		return Look{Exists: true}, failed(nil, "%s is not a regular file", path)
+		return Look{Exists: true}, irregular(path)
 	}
 	f, unlock, err := lockFile(path, 0)
 	switch {
