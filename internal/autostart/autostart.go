@@ -10,6 +10,7 @@ package autostart
 import (
 	"context"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/hyperbolic-gateway/hb-rest/internal/fault"
@@ -199,5 +200,18 @@ func notInstalled() *fault.Error {
 
 func unsupported(o Options) *fault.Error {
 	return failed("no service manager that hbrestd knows runs here (it knows systemd, launchd and the Windows task scheduler)").
-		With(fault.Hint("Put this line where your session starts programs: %s run", o.Program))
+		With(fault.Hint("Put this line where your session starts programs: %s run", shellWord(o.GOOS, o.Program)))
+}
+
+// shellWord writes a path as a person puts it into a line of commands.
+func shellWord(goos, path string) string {
+	switch {
+	case !strings.ContainsFunc(path, func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("/._-+@%,:=", r) || r == '\\' && goos == "windows")
+	}):
+		return path
+	case goos == "windows":
+		return `"` + path + `"`
+	}
+	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
 }

@@ -335,6 +335,10 @@ func TestSystemdRefusals(t *testing.T) {
 		"no systemctl": {func(s *scene) {
 			s.answers[unitPathLine] = []Output{{Code: -1, Err: errors.New("not found")}}
 		}, "no service manager that hbrestd knows", "Put this line where your session starts programs: /usr/bin/hbrestd run"},
+		"no systemctl, and a path with a space": {func(s *scene) {
+			s.o.Program = "/opt/my programs/hbrestd"
+			s.answers[unitPathLine] = []Output{{Code: -1, Err: errors.New("not found")}}
+		}, "no service manager that hbrestd knows", `Put this line where your session starts programs: '/opt/my programs/hbrestd' run`},
 		"no folder for units": {func(s *scene) {
 			s.answers[unitPathLine] = []Output{{Stdout: "/etc/systemd/user\n"}}
 			s.shows(absent)
