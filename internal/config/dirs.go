@@ -41,7 +41,7 @@ func EnsureDir(path string) error {
 			return fmt.Errorf("making the folder %s: %w", path, err)
 		}
 	case !errors.Is(err, fs.ErrExist):
-		return fmt.Errorf("making the folder: %w", err)
+		return fmt.Errorf("making the folder: %w; make it yourself, or set HB_WRAP_HOME to one that this user can make", err)
 	}
 	info, err := os.Lstat(path)
 	if err != nil {

@@ -149,7 +149,7 @@ func TestEnsureDirs(t *testing.T) {
 	mustRefuse(t, file, "is not a folder")
 	mustRefuse(t, filepath.Join(file, "below"), "not a directory")
 	mustRefuse(t, "/etc", "belongs to user 0, not to this user")
-	mustRefuse(t, "/etc/hbrestd-test", "permission denied")
+	mustRefuse(t, "/etc/hbrestd-test", "permission denied; make it yourself, or set HB_WRAP_HOME to one that this user can make")
 	mustRefuse(t, "relative", "is not an absolute path")
 	mustRefuse(t, "", "is not an absolute path")
 }
