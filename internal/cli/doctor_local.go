@@ -87,6 +87,9 @@ func programVersion(ctx context.Context, path string) (string, error) {
 	ownGroup(cmd)
 	err := cmd.Run()
 	line, _, _ := strings.Cut(strings.TrimSpace(out.String()), "\n")
+	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) { // not that we have killed it
+		return "", errors.New("it did not print its version in time")
+	}
 	if err != nil && line != "" {
 		err = fmt.Errorf("%w: %s", err, line)
 	}
@@ -178,7 +181,7 @@ func (o *checkup) disk() finding {
 	dir := o.d.WrapDir
 	switch _, err := os.Lstat(dir); {
 	case errors.Is(err, fs.ErrNotExist):
-		return skipped("disk", "%s is not there", dir)
+		return o.room(dir)
 	case err != nil:
 		return skipped("disk", "%s cannot be looked at: %v", dir, reasonOf(err))
 	}
@@ -199,6 +202,24 @@ func (o *checkup) disk() finding {
 		}
 	}
 	return fine("disk", "%d MB are free in %s", free>>20, dir)
+}
+
+// room is for a folder that the daemon has yet to make: whether it can.
+func (o *checkup) room(dir string) finding {
+	above := filepath.Dir(dir)
+	for above != filepath.Dir(above) {
+		if _, err := os.Stat(above); !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		above = filepath.Dir(above)
+	}
+	if err := writeTest(above); err != nil {
+		return finding{
+			Check: "disk", State: findFail, Detail: fmt.Sprintf("%s is not there and cannot be made: nothing can be written in %s: %v", dir, above, reasonOf(err)),
+			Fix: "Give your user the right to write there and room, or set HB_WRAP_HOME to a folder of your own.", Run: []string{"ls -ld " + o.quote(above)},
+		}
+	}
+	return skipped("disk", "%s is not there", dir)
 }
 
 func writeTest(dir string) (err error) {

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -90,6 +91,33 @@ func TestDoctorDown(t *testing.T) {
 		Check: "service", State: "FAIL", Detail: "the unit is masked: somebody has forbidden its start",
 		Run: []string{"systemctl --user unmask hbrestd.service", "hbrestd service install --now"},
 	}}, r.of("service")); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// A home that is not there and cannot be made: not a start that cannot succeed,
+// but what is in its way.
+func TestDoctorNoPlace(t *testing.T) {
+	m := doctorWorld(t, nil, noUnit)
+	m.w.env["HB_WRAP_HOME"] = m.w.file("a-file", "x") + "/home"
+	r, _ := m.examine()
+	if f := r.of("folders"); len(f) == 0 || f[0].State != "FAIL" {
+		t.Errorf("below a file: %+v", f)
+	}
+	if runtime.GOOS != "linux" {
+		return
+	}
+	m.w.env["HB_WRAP_HOME"] = "/proc/hbrestd-test/home" // where nobody can make one
+	r, _ = m.examine()
+	f := r.of("disk")
+	want := []finding{{
+		Check: "disk", State: "FAIL", Detail: "/proc/hbrestd-test/home/wrap is not there and cannot be made: nothing can be written in /proc: ",
+		Fix: "Give your user the right to write there and room, or set HB_WRAP_HOME to a folder of your own.", Run: []string{"ls -ld '/proc'"},
+	}}
+	if len(f) == 1 { // the reason is the system's
+		f[0].Detail = f[0].Detail[:min(len(f[0].Detail), len(want[0].Detail))]
+	}
+	if diff := cmp.Diff(want, f); diff != "" {
 		t.Error(diff)
 	}
 }

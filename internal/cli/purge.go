@@ -266,7 +266,7 @@ func (o *purgeOptions) remove(ctx context.Context) error {
 		case "key":
 			var nothing bool
 			if nothing, err = daemon.ForgetKey(ctx, o.d); err != nil && (nothing || before.Store.Sealed == 0) {
-				item.Note, err = "nothing was looked up: "+because(err), nil
+				item.Note, err = because(err), nil
 			}
 		case "file":
 			err = removeIn(item.dir, item.file)
@@ -307,8 +307,11 @@ func (o *purgeOptions) report() error {
 	var b strings.Builder
 	for _, i := range o.r.Items {
 		word := map[bool]string{true: "removed", false: "NOT removed"}[i.Done]
-		if i.What == "folder" && !i.Done {
+		switch {
+		case i.What == "folder" && !i.Done:
 			word = "left"
+		case i.What == "key" && i.Done && i.Note != "": // no keyring, and nothing that needed one
+			word = "not looked for"
 		}
 		fmt.Fprintf(&b, "%s: %s %s", word, i.What, clean(i.Name))
 		if i.Note != "" {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/user"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -87,8 +88,12 @@ seconds after a crash. docs/services.md describes each system, and servers.`,
 func (o *serviceOptions) service(d config.Daemon) (*autostart.Service, error) {
 	a := o.app
 	me, err := user.Current()
-	if err != nil {
+	if err != nil && os.Getuid() < 0 { // Windows
 		return nil, fmt.Errorf("finding out which user this is: %w", err)
+	}
+	if err != nil { // a number that nothing has a name for, as in many containers
+		id := strconv.Itoa(os.Getuid())
+		me = &user.User{Uid: id, Username: id}
 	}
 	get := func(name string) string { v, _ := a.env(name); return v }
 	s := autostart.Options{
@@ -97,6 +102,9 @@ func (o *serviceOptions) service(d config.Daemon) (*autostart.Service, error) {
 	}
 	if home := get("HOME"); filepath.IsAbs(home) {
 		s.UserHome = home
+	}
+	if s.UserHome == "" {
+		return nil, failed(exitFailed, "Set HOME to an absolute path.", "this user has no home folder")
 	}
 	if a.goos == "darwin" {
 		s.LogFile = filepath.Join(s.UserHome, "Library", "Logs", "hbrestd.log")

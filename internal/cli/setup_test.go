@@ -153,7 +153,7 @@ func TestPurge(t *testing.T) {
 	}
 
 	got = m.whole("purge", "--yes")
-	if got.Exit != 0 || got.ErrOut != "" {
+	if got.Exit != 0 || got.ErrOut != "" || strings.Contains(got.Out, "removed: key") && strings.Contains(got.Out, "no keyring can be reached") {
 		t.Errorf("%+v", got)
 	}
 	var left []string
