@@ -220,6 +220,9 @@ func TestVisible(t *testing.T) {
 		"\u2028\ufeff\u00ad":   `\u2028\ufeff\u00ad`,
 		"\U000e0041\U000e0100": `\U000e0041\U000e0100`,
 		"\u3164\u115f\uffa0":   `\u3164\u115f\uffa0`,
+		"\u2800\u034f\u17b4":   `\u2800\u034f\u17b4`,
+		"\U0001d159\U000e01f0": `\U0001d159\U000e01f0`,
+		"\ufdd0\U0003ffff":     `\ufdd0\U0003ffff`, // of no character
 		"\xff":                 `\ufffd`,
 	} {
 		if got := visible(in); got != want {
