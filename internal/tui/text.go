@@ -35,8 +35,8 @@ func exact(s string) string {
 		switch {
 		case r == '\t':
 			b.WriteString("    ")
-		case unicode.IsControl(r), unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Co, unicode.Variation_Selector),
-			unicode.Is(unicode.Zs, r) && r != ' ', r == 0x115f, r == 0x1160, r == 0x3164, r == 0xffa0, r == unicode.ReplacementChar:
+		case !unicode.IsGraphic(r), unicode.In(r, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point),
+			unicode.Is(unicode.Zs, r) && r != ' ', r == 0x2800, r == 0x1d159, r == unicode.ReplacementChar: // two blanks among the symbols
 			if r > 0xffff {
 				fmt.Fprintf(&b, `\U%08x`, r)
 			} else {
