@@ -52,7 +52,7 @@ func (t *approvalsTab) set(m *model, l *control.ApprovalList) tea.Cmd {
 	t.all = l
 	var rows []row
 	for _, q := range l.Approvals {
-		r := row{id: q.ID, cells: []string{q.State, m.clock(q.Expires), exact(q.Wrapper), exact(q.Method), exact(q.URL), exact(q.ID)}}
+		r := row{id: q.ID, cells: []string{exact(q.State), m.clock(q.Expires), exact(q.Wrapper), exact(q.Method), exact(q.URL), exact(q.ID)}}
 		switch q.State {
 		case "pending":
 			r.look = yellow
@@ -110,7 +110,7 @@ func (t *approvalsTab) key(m *model, k tea.KeyPressMsg) tea.Cmd {
 }
 
 func (t *approvalsTab) lines(_ *model, width, height int) ([]string, *tea.Position) {
-	out := wrap(t.policyLines(), width)
+	out := wrap(cleaned(t.policyLines()), width)
 	out = append(out[:min(len(out), height/2)], "")
 	switch {
 	case t.all == nil:
@@ -303,7 +303,7 @@ func (s *questionScreen) answer(m *model, answer string) tea.Cmd {
 // questionLines are a question for a person: first what decides, then the
 // request, in which everything can be seen.
 func (m *model) questionLines(q *control.Approval) []string {
-	state := q.State
+	state := exact(q.State)
 	switch {
 	case q.State == "expired":
 		state = "expired: nobody answered in time; the agent must call again"

@@ -219,7 +219,7 @@ func (f *form) lines(_ *model, width, height int) ([]string, *tea.Position) {
 			body = append(body, mark+s)
 			continue
 		case d.choices != nil:
-			s := d.choices[d.chosen].label
+			s := clean(d.choices[d.chosen].label)
 			if d == focused {
 				s = reverse("< " + cut(s, room-4) + " >")
 			}
@@ -237,9 +237,9 @@ func (f *form) lines(_ *model, width, height int) ([]string, *tea.Position) {
 	}
 	foot := []string{""}
 	if focused.hint != "" {
-		foot = append(foot, wrap([]string{focused.hint}, width)...)
+		foot = append(foot, wrap([]string{clean(focused.hint)}, width)...)
 	}
-	for _, p := range wrap(f.problems, width) {
+	for _, p := range wrap(cleaned(f.problems), width) {
 		foot = append(foot, red(p))
 	}
 	out := []string{bold(cut(clean(f.name), width)), ""}

@@ -24,6 +24,9 @@ type talk struct {
 // errLeft ends the panel: its input is over, or the person has left.
 var errLeft = errors.New("left")
 
+// errGone goes back from the menu of what is not there any more.
+var errGone = errors.New("gone")
+
 // RunLines is the panel without a screen: numbered menus and plain answers. It
 // ends with q, with the end of the input, or with ctx.
 func RunLines(ctx context.Context, o Options) error {
@@ -43,7 +46,7 @@ func (t *talk) say(format string, args ...any) { t.write(clean(fmt.Sprintf(forma
 
 func (t *talk) write(lines ...string) {
 	for _, l := range lines {
-		fmt.Fprintln(t.out, l)
+		fmt.Fprintln(t.out, clean(l))
 	}
 }
 
@@ -143,7 +146,11 @@ func (t *talk) menu(ctx context.Context, title string, entries func(ctx context.
 		case bad != nil, n < 1, n > len(list):
 			t.say("That is not one of the numbers.")
 		default:
-			if err := list[n-1].do(ctx); err != nil {
+			err := list[n-1].do(ctx)
+			if errors.Is(err, errGone) {
+				return nil
+			}
+			if err != nil {
 				return err
 			}
 		}
@@ -184,6 +191,9 @@ func (t *talk) wrappers(ctx context.Context) ([]option, error) {
 	for i := range l.Wrappers {
 		w := &l.Wrappers[i]
 		name := fmt.Sprintf("%s, %s to %s, %s, %s", w.ID, methods(w), w.Host, t.m.toolState(w), w.VerifiedNote())
+		if w.Damaged != "" {
+			name = w.ID + ", damaged: " + w.Damaged
+		}
 		if n := w.DriftNote(); n != "" {
 			name += ", " + n
 		}
@@ -235,7 +245,7 @@ func (t *talk) wrapper(ctx context.Context, id string) error {
 				if !r.Exposed {
 					return []string{clean(id + " is hidden; wrap_run still reaches it.")}, nil
 				}
-				return []string{clean(fmt.Sprintf("%s is the tool %s. %s", id, r.Tool, r.Quarantined))}, nil
+				return []string{strings.TrimSpace(fmt.Sprintf("%s is the tool %s. %s", id, r.Tool, r.Quarantined))}, nil
 			})
 		}},
 		option{"Remove it", func(ctx context.Context) error {
@@ -243,9 +253,9 @@ func (t *talk) wrapper(ctx context.Context, id string) error {
 			if err != nil || !ok {
 				return err
 			}
-			return t.tell(ctx, func() ([]string, error) {
+			return t.removed(ctx, "Removed "+id+".", func() error {
 				_, err := t.o.Backend.Change(ctx, &api.ChangeRequest{Action: "delete", ID: id})
-				return []string{clean("Removed " + id + ".")}, err
+				return err
 			})
 		}},
 	))
@@ -263,6 +273,20 @@ func (t *talk) tell(ctx context.Context, call func() ([]string, error)) error {
 		t.write(lines...)
 	}
 	return nil
+}
+
+// removed removes something, and goes back when it is gone.
+func (t *talk) removed(ctx context.Context, said string, call func() error) error {
+	gone := false
+	err := t.tell(ctx, func() ([]string, error) {
+		err := call()
+		gone = err == nil
+		return []string{said}, err
+	})
+	if err == nil && gone {
+		return errGone
+	}
+	return err
 }
 
 func (t *talk) credentials(ctx context.Context) ([]option, error) {
@@ -291,9 +315,9 @@ func (t *talk) credential(ctx context.Context, s *control.SecretInfo) error {
 			if err != nil || !ok {
 				return err
 			}
-			return t.tell(ctx, func() ([]string, error) {
+			return t.removed(ctx, "Forgot "+s.Name+".", func() error {
 				_, err := t.o.Backend.DeleteSecret(ctx, &control.SecretName{Name: s.Name})
-				return []string{clean("Forgot " + s.Name + ".")}, err
+				return err
 			})
 		}},
 	))

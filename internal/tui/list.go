@@ -8,7 +8,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// A row of a list. Its cells are clean.
+// A row of a list.
 type row struct {
 	id    string
 	cells []string
@@ -26,7 +26,13 @@ type list struct {
 	want   string // the id to choose as soon as it is there
 }
 
+// set takes new rows, and what would steer a terminal out of their cells.
 func (l *list) set(rows []row) {
+	for _, r := range rows {
+		for i, c := range r.cells {
+			r.cells[i] = clean(c)
+		}
+	}
 	id, atEnd := l.id(), l.at >= len(l.rows)-1
 	l.rows = rows
 	if l.tail && atEnd {

@@ -6,7 +6,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// A pager is a text that can be longer than the screen. Its lines are clean.
+// A pager is a text that can be longer than the screen.
 type pager struct {
 	name   string
 	text   []string
@@ -36,7 +36,7 @@ func (p *pager) key(m *model, k tea.KeyPressMsg) tea.Cmd {
 }
 
 func (p *pager) lines(_ *model, width, height int) ([]string, *tea.Position) {
-	text := wrap(p.text, width-1)
+	text := wrap(cleaned(p.text), width-1)
 	p.page, p.total = height-2, len(text)
 	p.top = max(0, min(p.top, p.total-p.page))
 	end := min(p.top+p.page, p.total)
@@ -69,7 +69,7 @@ type question struct {
 	no   func(m *model) tea.Cmd // nil: nothing
 }
 
-// ask puts a question before the person; lines are clean.
+// ask puts a question before the person.
 func (m *model) ask(yes func(m *model) tea.Cmd, lines ...string) {
 	m.push(&question{text: lines, yes: yes})
 }
@@ -91,7 +91,7 @@ func (q *question) key(m *model, k tea.KeyPressMsg) tea.Cmd {
 
 func (q *question) lines(_ *model, width, _ int) ([]string, *tea.Position) {
 	out := []string{""}
-	for _, l := range wrap(q.text, width-4) {
+	for _, l := range wrap(cleaned(q.text), width-4) {
 		out = append(out, "  "+l)
 	}
 	return append(out, "", "  "+bold("y")+" yes    "+bold("n")+" no"), nil

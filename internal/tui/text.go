@@ -18,6 +18,14 @@ import (
 // clean makes one line of printable text: nothing in it can steer a terminal.
 func clean(s string) string { return fault.Shorten(s, math.MaxInt) }
 
+func cleaned(lines []string) []string {
+	out := make([]string, len(lines))
+	for i, l := range lines {
+		out[i] = clean(l)
+	}
+	return out
+}
+
 // cleanLines is clean for a text of several lines.
 func cleanLines(s string) []string {
 	lines := strings.Split(strings.TrimRight(strings.ReplaceAll(s, "\r\n", "\n"), "\n"), "\n")
@@ -141,7 +149,7 @@ func plural(n int, one, many string) string {
 	return strconv.Itoa(n) + " " + many
 }
 
-func day(at string) string { return at[:min(len(at), len("2006-01-02"))] }
+func day(at string) string { return clean(at[:min(len(at), len("2006-01-02"))]) }
 
 // clock is the time of day of an RFC 3339 moment, where the person is.
 func (m *model) clock(moment string) string { return m.local(moment, "15:04:05") }

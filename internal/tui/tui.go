@@ -16,9 +16,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/colorprofile"
 
 	"github.com/hyperbolic-gateway/hb-rest/internal/api"
 	"github.com/hyperbolic-gateway/hb-rest/internal/control"
@@ -92,6 +94,18 @@ func (o Options) filled() Options {
 	return o
 }
 
+// noColor reports whether NO_COLOR asks for no colours, whatever else asks for
+// them.
+func (o Options) noColor() bool {
+	value := ""
+	for _, pair := range o.Environ {
+		if v, ok := strings.CutPrefix(pair, "NO_COLOR="); ok {
+			value = v
+		}
+	}
+	return value != ""
+}
+
 // Run shows the panel until the person leaves it or ctx ends, and leaves the
 // terminal as it was. The error is the context's, or that of a terminal which
 // cannot be used.
@@ -99,9 +113,13 @@ func Run(ctx context.Context, o Options) error {
 	o = o.filled()
 	inner, cancel := context.WithCancel(ctx)
 	defer cancel() // ends the calls that wait for news
-	p := tea.NewProgram(newModel(inner, o), tea.WithContext(ctx), tea.WithInput(o.Input), tea.WithOutput(o.Output),
-		tea.WithEnvironment(o.Environ), tea.WithoutSignalHandler())
-	_, err := p.Run()
+	opts := []tea.ProgramOption{
+		tea.WithContext(ctx), tea.WithInput(o.Input), tea.WithOutput(o.Output), tea.WithEnvironment(o.Environ), tea.WithoutSignalHandler(),
+	}
+	if o.noColor() {
+		opts = append(opts, tea.WithColorProfile(colorprofile.ASCII))
+	}
+	_, err := tea.NewProgram(newModel(inner, o), opts...).Run()
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()

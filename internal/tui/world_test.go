@@ -371,6 +371,7 @@ func open(t *testing.T, d *daemon, w, h int, environ ...string) *panel {
 	t.Helper()
 	p := &panel{t: t, d: d, emu: vt.NewSafeEmulator(w, h), done: make(chan error, 1), w: w, h: h, value: []byte("value-1234567890")}
 	p.out = &recorder{emu: p.emu}
+	d.changed = make(chan struct{}) // of this bubble, wherever d was made
 	r, in := io.Pipe()
 	p.in = in
 	go func() { _, _ = io.Copy(in, p.emu) }() // the terminal's answers to questions
