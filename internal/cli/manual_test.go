@@ -124,7 +124,7 @@ func surroundings(b *strings.Builder) {
 }
 
 // special are the characters that Markdown takes for its own.
-var special = regexp.MustCompile("[\\\\<*_\\[\\]|~]")
+var special = regexp.MustCompile(`[\\<*_\[\]|~]`)
 
 func literal(s string) string { return special.ReplaceAllString(s, `\$0`) }
 

@@ -23,7 +23,7 @@ func anywhere(goos string, vars map[string]string, exist ...string) clientconfig
 	return clientconfig.Env{
 		OS:     goos,
 		Getenv: func(name string) (string, bool) { v, ok := vars[name]; return v, ok },
-		Dir:    map[string]string{"windows": `D:\work`}[goos] + map[string]string{"linux": "/work", "darwin": "/work"}[goos],
+		Dir:    map[string]string{"windows": `D:\project`}[goos] + map[string]string{"linux": "/project", "darwin": "/project"}[goos],
 		Exists: func(p string) bool {
 			for _, e := range exist {
 				if e == p || strings.HasPrefix(e, p+"/") || strings.HasPrefix(e, p+`\`) {
@@ -111,12 +111,12 @@ func TestPaths(t *testing.T) {
 			"cline":          win + `\AppData\Roaming\Code\User\globalStorage\saoudrizwan.claude-dev\settings\cline_mcp_settings.json`,
 		}},
 		{"projects", anywhere("linux", map[string]string{"HOME": linux}), clientconfig.Project, map[string]string{
-			"claude-code": "/work/.mcp.json", "cursor": "/work/.cursor/mcp.json", "vscode": "/work/.vscode/mcp.json",
-			"codex": "/work/.codex/config.toml", "gemini-cli": "/work/.gemini/settings.json", "zed": "/work/.zed/settings.json",
+			"claude-code": "/project/.mcp.json", "cursor": "/project/.cursor/mcp.json", "vscode": "/project/.vscode/mcp.json",
+			"codex": "/project/.codex/config.toml", "gemini-cli": "/project/.gemini/settings.json", "zed": "/project/.zed/settings.json",
 		}},
 		{"projects on Windows", anywhere("windows", nil), clientconfig.Project, map[string]string{
-			"claude-code": `D:\work\.mcp.json`, "cursor": `D:\work\.cursor\mcp.json`, "vscode": `D:\work\.vscode\mcp.json`,
-			"codex": `D:\work\.codex\config.toml`, "gemini-cli": `D:\work\.gemini\settings.json`, "zed": `D:\work\.zed\settings.json`,
+			"claude-code": `D:\project\.mcp.json`, "cursor": `D:\project\.cursor\mcp.json`, "vscode": `D:\project\.vscode\mcp.json`,
+			"codex": `D:\project\.codex\config.toml`, "gemini-cli": `D:\project\.gemini\settings.json`, "zed": `D:\project\.zed\settings.json`,
 		}},
 		{"no home", anywhere("linux", map[string]string{"HOME": "relative"}), clientconfig.User, map[string]string{}},
 	} {
