@@ -56,6 +56,9 @@ type fake struct {
 	removed  control.RemovedWrappers
 	rollback control.RollbackResult
 	lint     control.LintReport
+
+	origins []control.ImportedWrapper
+	fetch   func(*control.FetchRequest) (*control.FetchResult, error)
 }
 
 func (f *fake) note(name string, v any) {
@@ -338,6 +341,18 @@ func (f *fake) Apply(_ context.Context, q *control.ApplyRequest) (*control.Apply
 		}
 	}
 	return r, nil
+}
+
+func (f *fake) Fetch(_ context.Context, q *control.FetchRequest) (*control.FetchResult, error) {
+	f.note("fetch", q)
+	if f.fail != nil {
+		return nil, f.fail
+	}
+	return f.fetch(q)
+}
+
+func (f *fake) Origins(context.Context) (*control.OriginList, error) {
+	return &control.OriginList{Origins: f.origins}, f.fail
 }
 
 func (f *fake) Recall(_ context.Context, q *api.RecallRequest) (*api.RecallResult, error) {

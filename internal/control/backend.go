@@ -60,6 +60,8 @@ type Backend interface {
 	CortexStats(context.Context) (*CortexStats, error)
 	CortexForget(context.Context, *CortexForget) (*CortexChange, error)
 	CortexRebuild(context.Context) (*CortexChange, error)
+	Fetch(context.Context, *FetchRequest) (*FetchResult, error)
+	Origins(context.Context) (*OriginList, error)
 	Reload(context.Context) (*ReloadResult, error)
 	Stop(context.Context) error
 }
@@ -78,6 +80,10 @@ type ApplyDocument struct {
 	// Seen is the Digest of the stored document that this one was made from:
 	// refuse when another one is stored now. Empty: whatever is stored.
 	Seen string `json:"seen,omitempty"`
+	// Origin makes it an import: it overwrites no wrapper that was not imported,
+	// or that was edited since, and changes no wrapper's exposure. Every document
+	// of a request has one, without Seen, or none has.
+	Origin *ImportOrigin `json:"origin,omitempty"`
 }
 
 // ApplyResult says what was, or with DryRun would be, changed.

@@ -204,6 +204,21 @@ func (f *fake) Apply(_ context.Context, q *control.ApplyRequest) (*control.Apply
 	}}, nil
 }
 
+func (f *fake) Fetch(_ context.Context, q *control.FetchRequest) (*control.FetchResult, error) {
+	f.note("Fetch", q)
+	return &control.FetchResult{OK: true, Body: []byte("openapi: 3.0.0\n")}, nil
+}
+
+func (f *fake) Origins(context.Context) (*control.OriginList, error) {
+	f.note("Origins", nil)
+	if f.empty {
+		return &control.OriginList{}, nil
+	}
+	return &control.OriginList{Origins: []control.ImportedWrapper{{
+		ID: "a", ImportOrigin: control.ImportOrigin{Kind: "openapi", Source: "/home/ada/shop.yaml", Title: "Shop", Operation: "GET /a"}, SHA256: "ab", Edited: true,
+	}}}, nil
+}
+
 func (f *fake) Recall(_ context.Context, q *api.RecallRequest) (*api.RecallResult, error) {
 	f.note("Recall", q)
 	if f.empty {

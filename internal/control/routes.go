@@ -104,6 +104,8 @@ func (h *handler) routes() []route {
 		get(pathCortexStats, func(ctx context.Context, _ url.Values) (any, error) { return cortexStats(b.CortexStats(ctx)) }),
 		post(pathCortexForget, checkCortexForget, b.CortexForget),
 		post(pathCortexRebuild, nil, func(ctx context.Context, _ *struct{}) (*CortexChange, error) { return b.CortexRebuild(ctx) }),
+		post(pathFetch, checkFetch, b.Fetch),
+		get(pathOrigins, func(ctx context.Context, _ url.Values) (any, error) { return origins(b.Origins(ctx)) }),
 		post(pathReload, nil, func(ctx context.Context, _ *struct{}) (*ReloadResult, error) { return b.Reload(ctx) }),
 		post(pathStop, nil, func(ctx context.Context, _ *struct{}) (*stopped, error) { return &stopped{OK: true}, b.Stop(ctx) }),
 	}
@@ -338,6 +340,9 @@ func checkApply(q *ApplyRequest) *fault.Error {
 		}
 		if b, err := hex.DecodeString(d.Seen); err != nil || len(b) != 0 && len(b) != 32 {
 			return bad("body.documents["+strconv.Itoa(i)+"].seen", "is no digest")
+		}
+		if o := d.Origin; (o == nil) != (q.Documents[0].Origin == nil) || o != nil && (o.Kind == "" || o.Operation == "" || d.Seen != "") {
+			return bad("body.documents["+strconv.Itoa(i)+"].origin", "must be whole, of every document or of none, and without seen")
 		}
 	}
 	return nil

@@ -39,6 +39,7 @@ func (p person) Apply(ctx context.Context, r *control.ApplyRequest) (*control.Ap
 	warnings := make([][]api.Warning, 0, len(r.Documents))
 	var problems []fault.Detail
 	seen := map[string][32]byte{}
+	origins := map[string]store.Origin{}
 	for _, doc := range r.Documents {
 		w, warns, err := parse(doc.Wrapper)
 		var f *fault.Error
@@ -55,12 +56,20 @@ func (p person) Apply(ctx context.Context, r *control.ApplyRequest) (*control.Ap
 		if digest, err := hex.DecodeString(doc.Seen); err == nil && len(digest) == 32 {
 			seen[w.ID] = [32]byte(digest)
 		}
+		if o := doc.Origin; o != nil {
+			origins[w.ID] = store.Origin{Kind: o.Kind, Source: o.Source, Title: o.Title, Operation: o.Operation}
+		}
 		ws, warnings = append(ws, w), append(warnings, append(warns, p.refusedNow(w)...))
 	}
 	if len(problems) > 0 {
 		return nil, fault.New("WRAPPER_INVALID", "nothing was saved: %s: %s", problems[0].Field, problems[0].Message).With(fault.Details(problems))
 	}
-	changes, rev, err := p.by(audit.AuthorHuman).ApplySeen(ws, seen, r.DryRun)
+	by := p.by(audit.AuthorHuman)
+	save := func() ([]store.Change, uint64, error) { return by.ApplySeen(ws, seen, r.DryRun) }
+	if len(origins) > 0 {
+		save = func() ([]store.Change, uint64, error) { return by.ApplyImported(ws, origins, r.DryRun) }
+	}
+	changes, rev, err := save()
 	if err != nil {
 		return nil, err
 	}

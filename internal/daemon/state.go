@@ -41,18 +41,23 @@ func (d *Daemon) refresh() error {
 	for _, r := range d.store.Allowed() {
 		policy.Allowed = append(policy.Allowed, outbound.HostPort{Host: r.Host, Port: r.Port, HTTP: r.HTTP})
 	}
-	self := d.addr
-	o := d.outbound
-	o.Now, o.UserAgent = d.now, "hb-rest/"+d.version
-	o.Self = func() []netip.AddrPort { return []netip.AddrPort{self} }
-	o.Intent, o.Observe = d.intent, d.observe
-	next := &state{cfg: cfg, out: outbound.New(policy, o)}
+	next := &state{cfg: cfg, out: outbound.New(policy, d.surroundings())}
 	next.exec = executor.New(executor.Config{Send: next.out.Send, Check: next.policy().CheckURL, Now: d.now, Grant: d.vault.Grant, Allow: d.allow})
 	if old := d.state.Swap(next); old != nil {
 		old.out.Close()
 	}
 	d.desk.Reconsider()
 	return nil
+}
+
+// surroundings are what every outbound client of the daemon has.
+func (d *Daemon) surroundings() outbound.Options {
+	self := d.addr
+	o := d.outbound
+	o.Now, o.UserAgent = d.now, "hb-rest/"+d.version
+	o.Self = func() []netip.AddrPort { return []netip.AddrPort{self} }
+	o.Intent, o.Observe = d.intent, d.observe
+	return o
 }
 
 // Settings lists the settings with where each value comes from.

@@ -53,6 +53,13 @@ func (by Editor) ApplySeen(ws []*wrapper.Wrapper, seen map[string][32]byte, dryR
 	}
 	s.write.Lock()
 	defer s.write.Unlock()
+	return by.apply(ws, seen, nil, dryRun)
+}
+
+// apply is ApplySeen; origins has what wrappers were imported from, by id. The
+// caller holds write.
+func (by Editor) apply(ws []*wrapper.Wrapper, seen map[string][32]byte, origins map[string]Origin, dryRun bool) (changes []Change, rev uint64, err error) {
+	s := by.s
 	if !dryRun {
 		if err := s.ready(); err != nil {
 			return nil, 0, err
@@ -84,7 +91,7 @@ func (by Editor) ApplySeen(ws []*wrapper.Wrapper, seen map[string][32]byte, dryR
 	if dryRun || len(save) == 0 {
 		return changes, s.c.revision, nil
 	}
-	rev, err = by.saveAll(save, nil)
+	rev, err = by.saveAll(save, nil, origins)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -145,9 +152,10 @@ func untouchable(e *entry) error {
 
 // saveAll writes wrappers in one transaction and then puts them into memory.
 // An entry has its id and wrapper; its tool name and the time it last worked
-// are those of the one it replaces. priority has the priorities that change.
+// are those of the one it replaces. priority has the priorities that change,
+// origins what entries were imported from; the other origins stay.
 // The caller holds write.
-func (by Editor) saveAll(entries []*entry, priority map[string]int) (rev uint64, err error) {
+func (by Editor) saveAll(entries []*entry, priority map[string]int, origins map[string]Origin) (rev uint64, err error) {
 	s := by.s
 	names := map[string]string{} // tool name in lower case -> id, of this batch
 	count := len(s.c.ids)
@@ -187,6 +195,11 @@ func (by Editor) saveAll(entries []*entry, priority map[string]int) (rev uint64,
 			}
 			if err := deleteIn(tx, bucketFields, e.id); err != nil {
 				return err
+			}
+			if o, imported := origins[e.id]; imported {
+				if err := putOrigin(tx, e.id, o); err != nil {
+					return err
+				}
 			}
 		}
 		for id, p := range priority {

@@ -26,7 +26,7 @@ func (by Editor) Create(w *wrapper.Wrapper) (rev uint64, err error) {
 	if taken, ok := s.c.folded[strings.ToLower(w.ID)]; ok {
 		return 0, exists(w.ID, taken)
 	}
-	return by.saveAll([]*entry{{id: w.ID, wrapper: w}}, nil)
+	return by.saveAll([]*entry{{id: w.ID, wrapper: w}}, nil, nil)
 }
 
 func exists(id, taken string) error {
@@ -57,7 +57,7 @@ func (by Editor) Update(w *wrapper.Wrapper) (rev uint64, err error) {
 	if old.newer {
 		return 0, untouchable(old)
 	}
-	return by.saveAll([]*entry{{id: w.ID, wrapper: w}}, nil)
+	return by.saveAll([]*entry{{id: w.ID, wrapper: w}}, nil, nil)
 }
 
 // Delete removes a wrapper, damaged or not, with its tool name and the time it
@@ -88,7 +88,7 @@ func (by Editor) Delete(id string) (rev uint64, err error) {
 				return err
 			}
 		}
-		for _, bucket := range []string{bucketPriority, bucketFields} {
+		for _, bucket := range []string{bucketPriority, bucketFields, bucketOrigins} {
 			if err := deleteIn(tx, bucket, id); err != nil {
 				return err
 			}

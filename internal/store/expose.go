@@ -49,16 +49,21 @@ func (by Editor) SetExposure(id string, expose bool, priority *int) (rev uint64,
 	if len(changed) == 0 && len(priorities) == 0 {
 		return s.c.revision, nil
 	}
-	return by.saveAll(changed, priorities)
+	return by.saveAll(changed, priorities, nil)
 }
 
 // exposed is w with another exposeAsTool. The other fields stay as they are
 // written; Parse puts all into their order again.
 func exposed(w *wrapper.Wrapper, expose bool) (*wrapper.Wrapper, error) {
+	return rewritten(w, func(fields map[string]json.RawMessage) { fields["exposeAsTool"] = json.RawMessage(fmt.Sprint(expose)) })
+}
+
+// rewritten is w with other fields.
+func rewritten(w *wrapper.Wrapper, change func(map[string]json.RawMessage)) (*wrapper.Wrapper, error) {
 	var fields map[string]json.RawMessage
 	err := json.Unmarshal(w.Document(), &fields)
 	if err == nil {
-		fields["exposeAsTool"] = json.RawMessage(fmt.Sprint(expose))
+		change(fields)
 		var b bytes.Buffer
 		enc := json.NewEncoder(&b)
 		enc.SetEscapeHTML(false)
