@@ -230,13 +230,13 @@ func (op *operation) flat(s *shape) bool {
 
 // members makes each member of the body an argument.
 func (op *operation) members(s *shape) error {
+	s.undeclared()
 	if len(s.forms) > 1 {
 		op.notes.add("the alternatives of the body (oneOf, anyOf) are described as one: the API checks which belong together")
 	}
 	for _, l := range s.lost {
 		op.notes.lose(l)
 	}
-	s.undeclared()
 	body := recipe.Object{}
 	for _, required := range []bool{true, false} { // what must be given comes first
 		for _, p := range s.props {
@@ -291,10 +291,10 @@ func (op *operation) formBody(m media, required bool) error {
 	if len(s.props)+len(op.args.list) > maxProperties/2 {
 		return &oversize{refusal{"SCHEMA_TOO_LARGE", "its form has too many fields for a wrapper"}}
 	}
+	s.undeclared()
 	for _, l := range s.lost {
 		op.notes.lose(l)
 	}
-	s.undeclared()
 	encoding := object(m.entry, "encoding")
 	body := recipe.Object{}
 	for _, p := range s.props {

@@ -49,9 +49,11 @@ func (w *schemaWriter) shaped(name string, level int, s *shape, textLimit int) (
 		return nil, nil
 	}
 	o := recipe.Object{}
-	kind := ""
-	if len(s.types) == 1 {
-		kind = s.types[0]
+	kind := typeWord(s)
+	if kind == "object" && !s.cut {
+		s.undeclared()
+	}
+	if kind != "" {
 		o = append(o, recipe.Member{Key: "type", Value: typeValue(kind, s.nullable)})
 	}
 	about := []string{brief(text(s.words, "description"), textLimit)}
@@ -136,9 +138,6 @@ func (w *schemaWriter) readers(s *shape, name, kind string, about []string) reci
 func (w *schemaWriter) members(name string, level int, s *shape) (recipe.Object, error) {
 	var props recipe.Object
 	left := false
-	if !s.cut {
-		s.undeclared()
-	}
 	for _, p := range s.props {
 		if level >= w.levels || w.props >= maxProperties {
 			left = true
@@ -297,7 +296,7 @@ func whole(kind string, n json.Number) json.Number {
 
 var formats = map[string]*regexp.Regexp{
 	"date":      regexp.MustCompile(`^\d{4}-\d{2}-\d{2}$`),
-	"date-time": regexp.MustCompile(`^\d{4}-\d{2}-\d{2}[Tt ]\d{2}:\d{2}`),
+	"date-time": regexp.MustCompile(`^\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}:\d{2}(?:\.\d+)?(?:[Zz]|[+-]\d{2}:\d{2})$`),
 	"uuid":      regexp.MustCompile(`^[0-9a-fA-F-]{36}$`),
 }
 

@@ -258,10 +258,15 @@ func (r *schemaReader) combined(s *shape, v recipe.Object, at *chain) error {
 }
 
 // undeclared adds the members that are required and nowhere described: they
-// have to be sent all the same.
+// have to be sent all the same. A closed object cannot have them, whatever its
+// document says.
 func (s *shape) undeclared() {
 	for _, n := range s.required {
-		if !slices.ContainsFunc(s.props, func(p prop) bool { return p.name == n }) {
+		switch {
+		case slices.ContainsFunc(s.props, func(p prop) bool { return p.name == n }):
+		case s.closed:
+			s.lost = append(s.lost, "required")
+		default:
 			s.props = append(s.props, prop{n, []bound{{}}})
 		}
 	}
