@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptrace"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -21,11 +22,13 @@ import (
 // dials, from its own goroutines.
 type wire struct {
 	tls    bool
+	now    func() time.Time
 	failed context.Context // ends when the exchange has failed
 	fail   context.CancelFunc
 
 	mu      sync.Mutex // guards the rest
 	sent    bool
+	again   []time.Time // when the library sent the request once more by itself
 	tlsErr  error
 	guarded []func() bool // take the guards away again
 }
@@ -33,8 +36,8 @@ type wire struct {
 type wireKey struct{}
 
 // wire makes the wire of an exchange, which the context brings to the dial.
-func (h *hop) wire(ctx context.Context) (*wire, context.Context) {
-	w := &wire{tls: h.target.scheme == "https"}
+func (h *hop) wire(ctx context.Context, now func() time.Time) (*wire, context.Context) {
+	w := &wire{tls: h.target.scheme == "https", now: now}
 	w.failed, w.fail = context.WithCancel(context.WithoutCancel(ctx))
 	return w, httptrace.WithClientTrace(context.WithValue(ctx, wireKey{}, w), w.trace())
 }
@@ -54,7 +57,14 @@ func (w *wire) guard(c net.Conn) {
 func (w *wire) trace() *httptrace.ClientTrace {
 	return &httptrace.ClientTrace{
 		// From here on the API may have seen the request, though perhaps not all of it.
-		WroteHeaders: func() { w.mu.Lock(); w.sent = true; w.mu.Unlock() },
+		WroteHeaders: func() {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			if w.sent {
+				w.again = append(w.again, w.now())
+			}
+			w.sent = true
+		},
 		TLSHandshakeDone: func(_ tls.ConnectionState, err error) {
 			w.mu.Lock()
 			defer w.mu.Unlock()
@@ -65,6 +75,13 @@ func (w *wire) trace() *httptrace.ClientTrace {
 			w.guarded = nil
 		},
 	}
+}
+
+// repeated says when the library sent the request once more by itself.
+func (w *wire) repeated() []time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.again)
 }
 
 func (w *wire) state() (sent bool, tlsErr error) {

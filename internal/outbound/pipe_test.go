@@ -25,6 +25,7 @@ type pipeWorld struct {
 	at    []time.Duration // when the requests came
 	what  []string        // their paths
 	dials int
+	seen  []outbound.Exchange // what the client reported
 }
 
 // say answers 200 after a while.
@@ -46,6 +47,11 @@ func (w *pipeWorld) pipes(t *testing.T, p outbound.Policy) *outbound.Client {
 			return nil, &net.DNSError{Err: "no such host", Name: host, IsNotFound: true}
 		},
 		DialAddr: w.dial,
+		Observe: func(_ context.Context, x outbound.Exchange) {
+			w.mu.Lock()
+			w.seen = append(w.seen, x)
+			w.mu.Unlock()
+		},
 	})
 	t.Cleanup(c.Close)
 	return c

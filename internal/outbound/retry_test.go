@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -138,8 +139,45 @@ func TestNoSilentRepetition(t *testing.T) {
 			if n := writes.Load(); n != c.want || c.header != "" && keys.Load() != n {
 				t.Errorf("%s: read %d times (%d with its key), want %d", name, n, keys.Load(), c.want)
 			}
+			if n := len(w.seen) - 1; int64(n) != c.want { // the first one is of /warm
+				t.Errorf("%s: %d exchanges were reported, want one for each of %d", name, n, c.want)
+			}
 		})
 	}
+}
+
+// Each request that the library repeats has its place in the report: when it
+// was sent, how long it took and how it ended.
+func TestRepetitionsAreReported(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &pipeWorld{}
+		w.answer = func(n int, r *http.Request, conn net.Conn) bool {
+			if n == 2 { // the kept-alive connection ends a while after the request
+				time.Sleep(3 * time.Second)
+				return false
+			}
+			return say(time.Second)(n, r, conn)
+		}
+		client := w.pipes(t, outbound.Policy{})
+		for range 2 {
+			if _, err := client.Send(t.Context(), request(here, "/x")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		type line struct {
+			at, took time.Duration
+			status   int
+			err      fault.Code
+		}
+		var got []line
+		for _, x := range w.seen {
+			got = append(got, line{x.Start.Sub(w.start), x.Duration, x.Status, x.Err})
+		}
+		want := []line{{0, time.Second, 200, ""}, {time.Second, 3 * time.Second, 0, "UPSTREAM_CONNECT"}, {4 * time.Second, time.Second, 200, ""}}
+		if !slices.Equal(got, want) {
+			t.Errorf("reported %v, want %v", got, want)
+		}
+	})
 }
 
 // A write that answered 303 is done. Whatever then becomes of the page behind

@@ -27,6 +27,7 @@ type hop struct {
 	target *target
 	limit  time.Duration // of the whole request, for messages
 	most   time.Duration // what the policy would give it at most
+	again  []time.Time   // when net/http sent it once more by itself, see way
 }
 
 // Send sends r and follows redirects, all within r.Timeout. It returns the final
@@ -168,6 +169,7 @@ func (c *Client) exchange(caller, ctx context.Context, h *hop, t *turn) (resp *R
 	t.start()
 	resp, err = c.roundTrip(ctx, h)
 	leave() // nobody has to wait for what becomes of the answer
+	x = c.repetitions(ctx, h, x)
 	if resp != nil {
 		x.Status, x.Bytes = resp.Status, int64(len(resp.Body))
 	}
@@ -184,6 +186,18 @@ func (c *Client) exchange(caller, ctx context.Context, h *hop, t *turn) (resp *R
 		}
 	}
 	return resp, next, err
+}
+
+// repetitions reports what net/http sent before it came to an answer, because
+// the API may have seen that too. It returns the record of the last one.
+func (c *Client) repetitions(ctx context.Context, h *hop, x Exchange) Exchange {
+	for _, at := range h.again {
+		broken := x
+		broken.Duration, broken.Err = at.Sub(x.Start), "UPSTREAM_CONNECT"
+		c.report(ctx, broken)
+		x.Start = at
+	}
+	return x
 }
 
 func intentFault(err error) error {
@@ -232,8 +246,11 @@ func refused(r *Request, at time.Time) Exchange {
 func (c *Client) roundTrip(ctx context.Context, h *hop) (*Response, error) {
 	own, leave := context.WithCancel(ctx)
 	defer leave()
-	w, wctx := h.wire(own)
+	w, wctx := h.wire(own, c.opt.Now)
 	got, err := c.way(h).RoundTrip(c.request(wctx, h))
+	if h.again = w.repeated(); h.write { // what is repeated of a write was certainly not processed
+		h.again = nil
+	}
 	if err != nil {
 		w.fail()
 		return nil, sendFault(ctx, h, w, err)
