@@ -25,7 +25,6 @@ var (
 	tableLine   = regexp.MustCompile(`(?m)^\s*\|.*$`)
 	heading     = regexp.MustCompile(`(?m)^\s*#{1,6}\s+.*$`)
 	bullet      = regexp.MustCompile(`(?m)^\s*(?:[-*+]|\d+[.)])\s+`)
-	emphasis    = regexp.MustCompile("\\*\\*|__|`|(?:^|\\s)[*_]{1,2}(\\S)")
 	htmlEscapes = strings.NewReplacer("&lt;", "<", "&gt;", ">", "&quot;", `"`, "&#39;", "'", "&nbsp;", " ", "&amp;", "&")
 	sentenceEnd = regexp.MustCompile(`[.!?][)"']?\s+[A-Z0-9("'` + "`" + `]`)
 )
