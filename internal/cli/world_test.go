@@ -58,6 +58,7 @@ type fake struct {
 	lint     control.LintReport
 
 	origins []control.ImportedWrapper
+	applied *control.ApplyRequest // the last one
 	fetch   func(*control.FetchRequest) (*control.FetchResult, error)
 }
 
@@ -311,6 +312,7 @@ func (f *fake) Apply(_ context.Context, q *control.ApplyRequest) (*control.Apply
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.applied = q
 	f.calls = append(f.calls, fmt.Sprintf("apply %d dry=%t", len(q.Documents), q.DryRun))
 	r := &control.ApplyResult{OK: true, DryRun: q.DryRun, Revision: 9}
 	var problems []fault.Detail
