@@ -211,12 +211,18 @@ func (t *auditTab) lines(_ *model, width, height int) ([]string, *tea.Position) 
 	for len(out) < height-1 {
 		out = append(out, "")
 	}
-	r := t.list.rows[t.list.at]
 	live := "live"
 	if t.list.at < len(t.list.rows)-1 {
 		live = "end goes live again"
 	}
-	return append(out, faint(cut(fmt.Sprintf("%d of %d · %s · %s", t.list.at+1, len(t.list.rows), live, cmp.Or(r.cells[7], "no error")), width))), cursor
+	cells := t.list.rows[t.list.at].cells
+	about := []string{fmt.Sprintf("%d of %d", t.list.at+1, len(t.list.rows)), live}
+	for _, c := range []string{cells[2], cells[4], cmp.Or(cells[7], "no error")} { // what the columns cut away
+		if c != "" {
+			about = append(about, c)
+		}
+	}
+	return append(out, faint(cut(strings.Join(about, " · "), width))), cursor
 }
 
 func (t *auditTab) keys(*model) string {
