@@ -275,10 +275,11 @@ type Indexed struct {
 
 // Short is an error inside a successful result.
 type Short struct {
-	Code      string `json:"code"`
-	Status    int    `json:"status,omitempty"`
-	Retryable bool   `json:"retryable"`
-	Message   string `json:"message,omitempty"`
+	Code         string `json:"code"`
+	Status       int    `json:"status,omitempty"`
+	Retryable    bool   `json:"retryable"`
+	RetryAfterMs int64  `json:"retryAfterMs,omitempty"` // 0 if unknown
+	Message      string `json:"message,omitempty"`
 }
 
 // RunResult answers POST /wrap/run and the sample and live forms of

@@ -166,11 +166,11 @@ func TestRunFormats(t *testing.T) {
 func TestRunNotes(t *testing.T) {
 	r := theRun()
 	r.Meta = api.Meta{Mode: "table", Selected: 120, Rendered: 50, Truncated: true, Reason: "items", Shown: ptr(50), EmptyFields: []string{"Price", "VAT"}, Warnings: []string{"the body is one object"}}
-	r.Paging = &api.Paging{Pages: 2, Cap: 2, Items: 120, More: true, Stopped: "page_cap", Error: &api.Short{Code: "UPSTREAM_TIMEOUT", Message: "no answer"}}
+	r.Paging = &api.Paging{Pages: 2, Cap: 2, Items: 120, More: true, Stopped: "page_cap", Error: &api.Short{Code: "UPSTREAM_RATE_LIMITED", RetryAfterMs: 29_001, Message: "slow down"}}
 	r.Indexed = &api.Indexed{Error: &api.Short{Code: "CORTEX_UNAVAILABLE", Message: "not built"}}
 	r.Warnings = []api.Warning{{Field: "args.x", Code: "UNKNOWN_FIELD", Message: "is not known", Hint: "Known: a."}}
 	f := &fake{run: func(*api.RunRequest) (*api.RunResult, error) { return r, nil }}
-	check(t, "notes", newWorld(t, f).hb("wrapper", "run", "typed"), said{0, "# Typed\n\n| N |\n| --- |\n| 9007199254740993 |\n", `hbrestd: 2 pages read, there are more (page cap); page 3 failed: UPSTREAM_TIMEOUT no answer
+	check(t, "notes", newWorld(t, f).hb("wrapper", "run", "typed"), said{0, "# Typed\n\n| N |\n| --- |\n| 9007199254740993 |\n", `hbrestd: 2 pages read, there are more (page cap); page 3 failed: UPSTREAM_RATE_LIMITED slow down (try again after 30 s)
 hbrestd: showing 50 of 120 items, cut by the recipe's limit of items
 hbrestd: empty in every item: Price, VAT
 hbrestd: index failed: CORTEX_UNAVAILABLE not built

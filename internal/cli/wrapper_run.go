@@ -277,6 +277,9 @@ func resultNotes(r *api.RunResult, maxItems int) []string {
 		}
 		if p.Error != nil {
 			note += fmt.Sprintf("; page %d failed: %s %s", p.Pages+1, p.Error.Code, p.Error.Message)
+			if p.Error.RetryAfterMs > 0 {
+				note += fmt.Sprintf(" (try again after %d s)", (p.Error.RetryAfterMs+999)/1000)
+			}
 		}
 		notes = append(notes, strings.TrimSpace(note))
 	}

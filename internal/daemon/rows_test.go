@@ -2,16 +2,44 @@ package daemon_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"reflect"
 	"testing"
 
 	"github.com/hyperbolic-gateway/hb-rest/internal/api"
 	"github.com/hyperbolic-gateway/hb-rest/internal/fault"
 	"github.com/hyperbolic-gateway/hb-rest/internal/outbound"
 )
+
+// A later page that may be asked for again after a while says after which.
+func TestLaterPageSaysHowLongToWait(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		if r.URL.RawQuery != "" {
+			rw.Header().Set("Retry-After", "100") // more than the call has
+			rw.WriteHeader(429)
+			return
+		}
+		_, _ = io.WriteString(rw, `{"items":[{"id":1}],"next":"b"}`)
+	}))
+	defer s.Close()
+	w := newWorld(t, private, outbound.Options{})
+	w.create(fmt.Sprintf(`{"schemaVersion":1,"id":"a","request":{"url":%q},"response":{"schemaVersion":1,"select":"$.items",
+	 "fields":{"ID":"id"},"pagination":{"type":"cursor","next":"next","cursorParam":"after"}}}`, s.URL))
+	var got api.RunResult
+	if err := json.Unmarshal([]byte(w.run("a", `{}`).Raw), &got); err != nil {
+		t.Fatal(err)
+	}
+	want := &api.Paging{Pages: 1, Cap: 10, Items: 1, More: true, Stopped: "error", Error: &api.Short{
+		Code: "UPSTREAM_RATE_LIMITED", Status: 429, Retryable: true, RetryAfterMs: 100_000, Message: "the API answered 429",
+	}}
+	if !reflect.DeepEqual(got.Paging, want) {
+		t.Errorf("%+v %+v", got.Paging, got.Paging.Error)
+	}
+}
 
 // A row has the code of its call, and each request has one row.
 func TestRowsHaveTheCallsCode(t *testing.T) {

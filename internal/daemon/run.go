@@ -115,7 +115,9 @@ func (d *Daemon) liveAs(ctx context.Context, w *wrapper.Wrapper, rec *recipe.Rec
 	if p := out.Paging; p != nil {
 		res.Paging = &api.Paging{Pages: p.Pages, Cap: p.Cap, Items: p.Items, Total: p.Total, More: p.More, Stopped: p.Stopped}
 		if f := p.Error; f != nil {
-			res.Paging.Error = &api.Short{Code: string(f.Code), Status: f.Status, Retryable: f.Retryable, Message: f.Message}
+			res.Paging.Error = &api.Short{
+				Code: string(f.Code), Status: f.Status, Retryable: f.Retryable, RetryAfterMs: f.RetryAfter.Milliseconds(), Message: f.Message,
+			}
 		}
 	}
 	if w.Response != nil && w.Response.Index == "cortex" {

@@ -171,7 +171,10 @@ func short(e *api.Short) string {
 	if e.Message != "" {
 		s += ": " + e.Message
 	}
-	if e.Retryable {
+	switch {
+	case e.Retryable && e.RetryAfterMs > 0:
+		s += fmt.Sprintf(" (retryable after %d s)", (e.RetryAfterMs+999)/1000)
+	case e.Retryable:
 		s += " (retryable)"
 	}
 	return s

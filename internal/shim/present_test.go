@@ -136,6 +136,13 @@ func TestFooter(t *testing.T) {
 			}},
 			want: []string{"pages 2/10 (+more): page 3 failed: UPSTREAM_RATE_LIMITED (status 429) (retryable)", "showing 20 of 20+"},
 		},
+		"later page was told to wait": {
+			r: api.RunResult{Meta: meta{Mode: "table", Selected: 20, Rendered: 20, Truncated: true}, Paging: &paging{
+				Pages: 2, Cap: 10, Items: 20, More: true, Stopped: "error",
+				Error: &api.Short{Code: "UPSTREAM_RATE_LIMITED", Status: 429, Retryable: true, RetryAfterMs: 29_001},
+			}},
+			want: []string{"pages 2/10 (+more): page 3 failed: UPSTREAM_RATE_LIMITED (status 429) (retryable after 30 s)", "showing 20 of 20+"},
+		},
 		"foreign next page": {
 			r:    api.RunResult{Meta: meta{Mode: "table", Selected: 5, Rendered: 5}, Paging: &paging{Pages: 1, Cap: 10, Items: 5, More: true, Stopped: "cross_origin"}},
 			want: []string{"pages 1/10 (+more): the next page is on another host and was not fetched"},
