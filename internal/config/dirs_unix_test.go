@@ -3,6 +3,7 @@
 package config_test
 
 import (
+	"errors"
 	"io"
 	"os"
 	"os/exec"
@@ -134,7 +135,23 @@ func TestEnsureDirs(t *testing.T) {
 		}
 	}
 
+	// The command is one word of a shell whatever the path holds, and none is
+	// offered for a folder that the system needs open.
 	base := t.TempDir()
+	for _, c := range []struct {
+		name, says string
+		mode       os.FileMode
+	}{
+		{"it's $(x)", `; run: chmod 700 '` + base + `/it'\''s $(x)'`, 0o755},
+		{"sticky", "has mode 0777, which lets other users in, and others need it; set HB_WRAP_HOME to a folder of its own", 0o777 | os.ModeSticky},
+	} {
+		dir := filepath.Join(base, c.name)
+		if err := errors.Join(os.Mkdir(dir, 0o700), os.Chmod(dir, c.mode)); err != nil {
+			t.Fatal(err)
+		}
+		mustRefuse(t, dir, c.says)
+	}
+
 	target, link, file := filepath.Join(base, "target"), filepath.Join(base, "link"), filepath.Join(base, "file")
 	if err := os.Mkdir(target, 0o700); err != nil {
 		t.Fatal(err)

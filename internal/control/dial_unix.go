@@ -70,7 +70,7 @@ func checkSocket(path string) error {
 		return notSafe("Run the command as the user of the daemon.", "the control socket %s belongs to user %d, not to this user (%d)", path, owner, me)
 	}
 	if perm := info.Mode().Perm(); perm&othersBits != 0 || perm&socketsBits != socketsBits {
-		return notSafe(fmt.Sprintf("Run: chmod 600 '%s'", path), "the control socket %s has mode %04o instead of 0600", path, perm)
+		return notSafe("Run: chmod 600 "+shellQuote(path), "the control socket %s has mode %04o instead of 0600", path, perm)
 	}
 	return nil
 }

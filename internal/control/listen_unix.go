@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
@@ -169,7 +170,10 @@ func checkFolder(dir string, refuse func(hint, why string) *fault.Error) error {
 			fmt.Sprintf("the control socket's folder %s belongs to user %d, not to this user (%d)", dir, owner, me))
 	}
 	perm := info.Mode().Perm()
-	fix := fmt.Sprintf("Run: chmod 700 '%s'", dir)
+	fix := "Run: chmod 700 " + shellQuote(dir)
+	if info.Mode()&fs.ModeSticky != 0 || filepath.Dir(dir) == "/" { // to close it would be the end of the system that it belongs to
+		fix = "Set HB_WRAP_HOME to a folder of its own."
+	}
 	if perm&othersBits != 0 {
 		return refuse(fix, fmt.Sprintf("the control socket's folder %s has mode %04o, which lets other users in", dir, perm))
 	}
@@ -178,6 +182,9 @@ func checkFolder(dir string, refuse func(hint, why string) *fault.Error) error {
 	}
 	return nil
 }
+
+// shellQuote writes a path as one word for a POSIX shell.
+func shellQuote(path string) string { return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'" }
 
 // lockFolder takes the lock under which sockets in dir are made and removed.
 // The kernel drops it with its holder. A folder that cannot be locked (some
