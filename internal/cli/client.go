@@ -148,7 +148,7 @@ func (a *app) bridgeURL(ctx context.Context, d config.Daemon, s config.Shim) str
 		return url
 	}
 	addr := d.Addr
-	if addr == config.DefaultAddr {
+	if addr == config.DefaultAddr || strings.HasSuffix(addr, ":0") {
 		ctx, cancel := context.WithTimeout(ctx, quickTimeout)
 		defer cancel()
 		st, err := a.connect(d.ControlSocket, control.ClientOptions{Version: a.version.Version, Timeout: quickTimeout}).Status(ctx)

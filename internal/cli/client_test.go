@@ -335,6 +335,11 @@ func TestClientWantedAddress(t *testing.T) {
 	if err != nil || got.Idle["HB_WRAP_URL"] != "http://127.0.0.1:4111" || got.Env["HB_WRAP_URL"] != "" {
 		t.Errorf("%+v %v", got, err)
 	}
+	w.env["HB_WRAP_ADDR"] = "127.0.0.1:0" // any free port: only the daemon knows which
+	got, err = (&clientOptions{app: w.app(nil, nil)}).wanted(t.Context())
+	if err != nil || got.Idle["HB_WRAP_URL"] != "http://127.0.0.1:4111" {
+		t.Errorf("with any free port: %+v %v", got, err)
+	}
 }
 
 // Of two names of one file, the one that an upgrade keeps is written down.

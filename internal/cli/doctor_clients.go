@@ -55,7 +55,12 @@ func (o *checkup) client(ctx context.Context, d *doctorOptions, env clientconfig
 	check := "client " + c.Name
 	r := &clientReport{Client: c.Name}
 	var out []finding
-	if st, err := c.Inspect(env, scope); err == nil && st.Present && len(st.Old) > 0 {
+	st, err := c.Inspect(env, scope)
+	flags := ""
+	if err == nil && st.Present && !st.Ours {
+		flags = " --force" // without it, install leaves what starts another program alone
+	}
+	if err == nil && st.Present && len(st.Old) > 0 {
 		out = append(out, o.mend(c, finding{
 			Check: check, State: findWarn, Detail: fmt.Sprintf("the entry of kuang-wrap, the predecessor (%s), is still in %s, so its tools appear too", strings.Join(st.Old, ", "), st.Path),
 		}, " --replace-old"))
@@ -78,16 +83,19 @@ func (o *checkup) client(ctx context.Context, d *doctorOptions, env clientconfig
 			f.Detail = fmt.Sprintf("it starts and lists %s; the daemon does not run", counted(len(r.Tools), "tool", "tools"))
 		case ch.Name == "daemon":
 			f.Detail = "its hb-rest does not reach the daemon: " + ch.Detail
-			f = o.mend(c, f, "")
+			f = o.mend(c, f, flags)
 		case ch.Name == "start", ch.Name == "answer", ch.Name == "tools":
-			f = o.mend(c, f, "")
+			f = o.mend(c, f, flags)
+		}
+		if c.Editable && strings.HasSuffix(strings.Join(f.Run, ""), " --force") {
+			f.Fix = "The entry hb-rest starts a program that is not ours; this replaces it:"
 		}
 		return append(out, f)
 	}
 	if r.Version != o.app.version.Version {
 		return append(out, o.mend(c, finding{
 			Check: check, State: findFail, Detail: fmt.Sprintf("its hb-rest is version %s, and this hbrestd is %s", r.Version, o.app.version.Version),
-		}, ""))
+		}, flags))
 	}
 	return append(out, fine(check, "it starts %s in %d ms, lists %s and reaches the daemon", clientconfig.Name, r.Milliseconds, counted(len(r.Tools), "tool", "tools")))
 }

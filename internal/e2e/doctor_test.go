@@ -332,6 +332,10 @@ func TestDoctor(t *testing.T) {
 			p.start()
 			p.write(".cursor/mcp.json", `{"mcpServers":{"hb-rest":{"command":"/opt/old/hb-rest"}}}`)
 		}, func(p *patient, d diagnosis) { p.names(d, "client cursor", "/opt/old/hb-rest", "no such file") }},
+		{"another program's entry in a client", func(p *patient) {
+			p.start()
+			p.write(".cursor/mcp.json", `{"mcpServers":{"hb-rest":{"command":"/bin/false"}}}`)
+		}, func(p *patient, d diagnosis) { p.names(d, "client cursor", "it ended before it answered") }},
 		{"stale token path in a client", func(p *patient) {
 			p.start()
 			p.write(".cursor/mcp.json", `{"mcpServers":{"hb-rest":{"command":"`+p.bin+`/hb-rest","env":{"HB_WRAP_TOKEN_FILE":"/opt/old/token"}}}}`)
