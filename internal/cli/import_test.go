@@ -155,10 +155,18 @@ func TestNumbers(t *testing.T) {
 		want []int
 		err  string
 	}{
-		{"1", []int{1}, ""}, {" 5, 1-2\t2 ", []int{1, 2, 5}, ""}, {"ALL", []int{1, 2, 3, 4, 5}, ""}, {"5-5,", []int{5}, ""},
-		{"0", nil, `"0" is no number or range from 1 to 5`}, {"6", nil, `"6" is no number or range from 1 to 5`}, {"1-6", nil, `"1-6" is no number or range from 1 to 5`},
-		{"3-1", nil, `"3-1" is no number or range from 1 to 5`}, {"1-2-3", nil, `"1-2-3" is no number or range from 1 to 5`}, {"-1", nil, `"-1" is no number or range from 1 to 5`},
-		{"a", nil, `"a" is no number or range from 1 to 5`}, {"99999999999999999999", nil, `"99999999999999999999" is no number or range from 1 to 5`},
+		{"1", []int{1}, ""},
+		{" 5, 1-2\t2 ", []int{1, 2, 5}, ""},
+		{"ALL", []int{1, 2, 3, 4, 5}, ""},
+		{"5-5,", []int{5}, ""},
+		{"0", nil, `"0" is no number or range from 1 to 5`},
+		{"6", nil, `"6" is no number or range from 1 to 5`},
+		{"1-6", nil, `"1-6" is no number or range from 1 to 5`},
+		{"3-1", nil, `"3-1" is no number or range from 1 to 5`},
+		{"1-2-3", nil, `"1-2-3" is no number or range from 1 to 5`},
+		{"-1", nil, `"-1" is no number or range from 1 to 5`},
+		{"a", nil, `"a" is no number or range from 1 to 5`},
+		{"99999999999999999999", nil, `"99999999999999999999" is no number or range from 1 to 5`},
 	} {
 		got, err := numbers(tc.text, 5)
 		said := ""
