@@ -243,6 +243,10 @@ func (s *questionScreen) key(m *model, k tea.KeyPressMsg) tea.Cmd {
 	if !answerable(s.q.State) {
 		return s.pager.key(m, k)
 	}
+	if !s.read && (name == "a" || name == "T") {
+		m.warn("the request goes on below: scroll to its end before you allow it")
+		return nil
+	}
 	switch name {
 	case "a":
 		return s.answer(m, control.AnswerAllow)

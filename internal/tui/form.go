@@ -66,12 +66,6 @@ func text(name, label, value, hint string) *field {
 	return d
 }
 
-func fixed(label, value string) *field {
-	d := text("", label, value, "")
-	d.fixed = true
-	return d
-}
-
 func pick(name, label, value, hint string, choices ...choice) *field {
 	d := &field{name: name, label: label, hint: hint, choices: choices}
 	d.choose(value)

@@ -65,7 +65,7 @@ func TestLinesEndWithTheContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	r, w := io.Pipe()
-	defer w.Close()
+	defer func() { _ = w.Close() }()
 	if err := tui.RunLines(ctx, tui.Options{Backend: lively(), Input: r, Output: io.Discard}); err != context.Canceled {
 		t.Errorf("error %v, want context.Canceled", err)
 	}

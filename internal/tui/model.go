@@ -237,17 +237,17 @@ func (m *model) View() tea.View {
 	if m.away != nil {
 		lines = append(lines, reverse(pad(" "+m.banner(), m.width)))
 	}
-	foot := m.foot()
-	body, cursor := m.front().lines(m, m.width, m.height-len(lines)-len(foot))
+	room := m.height - m.footRoom() - 1
+	body, cursor := m.front().lines(m, m.width, room-len(lines))
 	if cursor != nil {
 		v.Cursor = tea.NewCursor(cursor.X, cursor.Y+len(lines))
 		v.Cursor.Blink = false
 	}
 	lines = append(lines, body...)
-	for len(lines) < m.height-len(foot) {
+	for len(lines) < room {
 		lines = append(lines, "")
 	}
-	lines = append(lines[:m.height-len(foot)], foot...)
+	lines = append(lines[:room], m.foot()...) // after the body, which knows what can be scrolled
 	for i, l := range lines {
 		lines[i] = cut(l, m.width)
 	}
@@ -280,6 +280,14 @@ func (m *model) heading() string {
 	return b.String()
 }
 
+// footRoom is how many lines what was last said has.
+func (m *model) footRoom() int {
+	if m.height >= 20 {
+		return 3
+	}
+	return 2
+}
+
 // foot is what was last said with its hint, in lines of a fixed number, and the
 // keys.
 func (m *model) foot() []string {
@@ -287,10 +295,7 @@ func (m *model) foot() []string {
 	if look == nil {
 		look = plain
 	}
-	room := 2
-	if m.height >= 20 {
-		room = 3
-	}
+	room := m.footRoom()
 	var said []string
 	for _, l := range wrap([]string{m.said.text}, m.width) {
 		said = append(said, look(l))

@@ -13,6 +13,7 @@ type pager struct {
 	top    int
 	page   int // the lines shown last
 	total  int
+	read   bool                              // its end has been shown
 	does   map[string]func(m *model) tea.Cmd // further keys
 	doKeys string                            // what they are, for the foot
 }
@@ -40,6 +41,7 @@ func (p *pager) lines(_ *model, width, height int) ([]string, *tea.Position) {
 	p.page, p.total = height-2, len(text)
 	p.top = max(0, min(p.top, p.total-p.page))
 	end := min(p.top+p.page, p.total)
+	p.read = p.read || end == p.total
 	where := ""
 	if p.total > p.page {
 		where = fmt.Sprintf("  (lines %d-%d of %d)", p.top+1, end, p.total)

@@ -205,7 +205,9 @@ func TestPollsCalmly(t *testing.T) {
 			t.Errorf("asked %d times in 10 s", n)
 		}
 		cancel()
-		<-done
+		if err := <-done; !errors.Is(err, context.Canceled) {
+			t.Errorf("error %v", err)
+		}
 		_ = w.Close()
 	})
 }
