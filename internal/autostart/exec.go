@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,8 +20,21 @@ import (
 // outputLimit bounds what is kept of a program's output.
 const outputLimit = 1 << 20
 
+// A manager that hangs must not hang us with it: what it is asked it says at
+// once, and what it does may take as long as a start and a stop together.
+const (
+	askTimeout = 20 * time.Second
+	doTimeout  = 3 * time.Minute
+)
+
 // run runs a program whose answer is read by us: in English, with times in UTC.
 func run(ctx context.Context, argv ...string) Output {
+	limit := doTimeout
+	if slices.Contains(argv, "show") {
+		limit = askTimeout
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.Env = append(os.Environ(), "LC_ALL=C", "LANGUAGE=C", "TZ=UTC", "SYSTEMD_COLORS=0", "SYSTEMD_PAGER=")
 	cmd.WaitDelay = time.Second
@@ -29,7 +43,11 @@ func run(ctx context.Context, argv ...string) Output {
 	err := cmd.Run()
 	o := Output{Stdout: stdout.String(), Stderr: stderr.String(), Code: cmd.ProcessState.ExitCode()}
 	var ended *exec.ExitError
-	if err != nil && !errors.As(err, &ended) {
+	switch {
+	case err == nil:
+	case errors.Is(ctx.Err(), context.DeadlineExceeded): // not that it ended, and not that there is none
+		o.Code, o.Stderr = -1, "it did not answer in time"
+	case !errors.As(err, &ended):
 		o.Code, o.Err = -1, err
 	}
 	return o
