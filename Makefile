@@ -15,10 +15,10 @@ test: ## everything: units, golden files, protocol cases, fuzz seeds, end-to-end
 	$(GO) test $(TESTFLAGS) ./...
 	$(GO) -C internal/tools test $(TESTFLAGS) ./...
 
-build: ## both programs into bin/
+build: ## the three programs into bin/
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/ ./cmd/hbrestd ./cmd/hb-rest ./cmd/hbrestd-keyring
 
-install: ## both programs into Go's bin folder
+install: ## the three programs into Go's bin folder
 	CGO_ENABLED=0 $(GO) install -trimpath -ldflags '$(LDFLAGS)' ./cmd/hbrestd ./cmd/hb-rest ./cmd/hbrestd-keyring
 
 lint: ## formatting, vet for three systems, staticcheck, errcheck
