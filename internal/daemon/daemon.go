@@ -153,15 +153,15 @@ func (d *Daemon) start(ctx context.Context) (err error) {
 	if err := d.refresh(); err != nil {
 		return err
 	}
-	if err := d.face(ctx); err != nil {
-		return err
-	}
 	tok := token.New()
 	if err := token.Write(d.given.TokenPath, tok); err != nil {
 		return err
 	}
 	d.tokens.Set(tok)
 	d.started = d.now()
+	if err := d.face(ctx); err != nil { // whoever sees the status may use the token
+		return err
+	}
 	d.server = bridge.Server(bridge.New(d, d.tokens, bridge.Options{Log: d.log, Version: d.version}))
 	d.silent = control.NewNewcomers()
 	d.server.ConnState = d.silent.Note
