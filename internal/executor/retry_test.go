@@ -277,7 +277,7 @@ func TestStatusOutlivesTheDeadline(t *testing.T) {
 // When the deadline ends a second try, the failure of the first is told, of the
 // same request only.
 func TestDeadlineInASecondTry(t *testing.T) {
-	const over = "the call's deadline ended it before anything was complete"
+	const over = "the call's deadline ended it before it was complete"
 	hang := answer{took: time.Hour}
 	for name, c := range map[string]struct {
 		before answer

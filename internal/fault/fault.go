@@ -126,7 +126,7 @@ func From(err error) *Error {
 	case errors.Is(err, context.Canceled):
 		return New("CALL_CANCELLED", "the caller cancelled the call").With(Cause(err))
 	case errors.Is(err, context.DeadlineExceeded):
-		return New("CALL_DEADLINE", "the call's deadline ended it before anything was complete").With(Cause(err))
+		return New("CALL_DEADLINE", "the call's deadline ended it before it was complete").With(Cause(err))
 	}
 	var id [6]byte
 	_, _ = rand.Read(id[:]) // never fails: crypto/rand aborts the program instead
