@@ -155,7 +155,7 @@ func (t *turn) quit() {
 // tooFast refuses a request whose time comes too late.
 func tooFast(origin string, r Rate, in time.Duration) error {
 	s := int64((in + time.Second - 1) / time.Second)
-	return fault.New("BUSY", "the wrapper sends at most %d requests in %s to %s; the next one has its turn in %d s, too late for this call", r.Requests, r.Per, origin, s).
+	return fault.New("BUSY", "request.rate of the wrapper allows %d in %d s to %s; the next request has its turn in %d s, too late for this call", r.Requests, int64(r.Per/time.Second), origin, s).
 		With(fault.RetryAfter(in), fault.Hint("Wait %d s, then repeat the call. request.rate in the wrapper sets the pace.", s))
 }
 

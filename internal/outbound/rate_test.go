@@ -189,7 +189,7 @@ func TestRateThatDoesNotFit(t *testing.T) {
 			return time.Since(begin), err
 		}
 		took, err := try(10500*time.Millisecond - 1)
-		f := wantFault(t, err, "BUSY", "at most 1 requests in 10s")
+		f := wantFault(t, err, "BUSY", "allows 1 in 10 s to")
 		if took != 0 || f.RetryAfter != 10*time.Second || !f.Retryable || !strings.HasPrefix(f.Hint, "Wait 10 s,") {
 			t.Errorf("after %v: %+v", took, f)
 		}
