@@ -130,14 +130,15 @@ func (w *writing) run(ctx context.Context) error {
 			return w.kept(body, err)
 		}
 		if err := w.app.open(editor, w.path); err != nil {
-			if data, rerr := w.app.readInput(w.path); rerr == nil {
-				body = uncommented(data)
+			data, rerr := w.readBack()
+			if rerr != nil {
+				return w.keptAnew(body, fmt.Errorf("%w; and %w", err, rerr))
 			}
-			return w.kept(body, err)
+			return w.kept(uncommented(data), err)
 		}
-		data, err := w.app.readInput(w.path)
+		data, err := w.readBack()
 		if err != nil {
-			return fmt.Errorf("nothing was saved: %w", err)
+			return w.keptAnew(body, fmt.Errorf("nothing was saved: %w", err))
 		}
 		written := uncommented(data)
 		switch {
@@ -267,6 +268,31 @@ func uncommented(data []byte) string {
 		rest = after
 	}
 	return rest
+}
+
+// readBack is the file as the editor left it: a pipe or a device in its place
+// might never end.
+func (w *writing) readBack() ([]byte, error) {
+	info, err := os.Stat(w.path)
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s is not a plain file any more", w.path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return w.app.readInput(w.path)
+}
+
+// keptAnew is kept when the file is gone or cannot be read: what was written in
+// earlier rounds gets another one, and what is in the place stays.
+func (w *writing) keptAnew(body string, err error) error {
+	if body == w.first && !w.drafted {
+		return err
+	}
+	if cerr := w.create(); cerr != nil {
+		return fmt.Errorf("%w; and what was written before could not be kept: %w", err, cerr)
+	}
+	return w.kept(body, err)
 }
 
 // kept ends an edit that saved nothing. What the person wrote, or was drafted for

@@ -145,7 +145,15 @@ func TestEdit(t *testing.T) {
 			want: said{1, "", keptMessage + "hbrestd: error: the editor HOME/an editor/editor: exit status 3\n"}, kept: editAfter,
 		},
 		{name: "the editor fails at once", rounds: []string{"exit 3"}, want: said{1, "", "hbrestd: error: the editor HOME/an editor/editor: exit status 3\n"}},
-		{name: "the file is removed", rounds: []string{`rm "$1"`}, want: said{1, "", "hbrestd: error: nothing was saved: open DRAFT: no such file or directory\n"}},
+		{name: "the file is removed", rounds: []string{`rm "$1"`}, want: said{1, "", "hbrestd: error: nothing was saved: stat DRAFT: no such file or directory\n"}},
+		{
+			name: "the file is removed after a change", rounds: []string{put(`{"id":"b"}` + "\n"), `rm "$1"`},
+			want: said{1, "", keptMessage + "hbrestd: error: nothing was saved: stat DRAFT: no such file or directory\n"}, kept: `{"id":"b"}` + "\n",
+		},
+		{
+			name: "the file is removed and the editor fails", rounds: []string{put(`{"id":"b"}` + "\n"), `rm "$1"; exit 3`},
+			want: said{1, "", keptMessage + "hbrestd: error: the editor HOME/an editor/editor: exit status 3; and stat DRAFT: no such file or directory\n"}, kept: `{"id":"b"}` + "\n",
+		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			f := &fake{docs: docs(`{"id":"a","n":12345678901234567890}`)}
