@@ -195,7 +195,7 @@ func exitCode(c fault.Code) int {
 		return exitUpstream
 	case c != "ROUTE_NOT_FOUND" && strings.HasSuffix(string(c), "_NOT_FOUND"):
 		return exitNotFound
-	case c == "BAD_REQUEST" || c == "BAD_JSON" || c == "BODY_TOO_LARGE" || strings.HasSuffix(string(c), "_INVALID") || has("DERIVE_"):
+	case c == "BAD_REQUEST" || c == "BAD_JSON" || c == "BODY_TOO_LARGE" || strings.HasSuffix(string(c), "_INVALID") || c == "IMPORT_NO_SERVER" || has("DERIVE_"):
 		return exitInvalid
 	}
 	return exitFailed
