@@ -233,8 +233,8 @@ func New(p Policy, o Options) *Client {
 		ForceAttemptHTTP2:      true,
 		DisableCompression:     true, // decoded here, counted and bounded
 		MaxResponseHeaderBytes: maxHeader,
-		MaxIdleConns:           64,
-		MaxIdleConnsPerHost:    8,
+		MaxIdleConns:           4 * DefaultPerHost,
+		MaxIdleConnsPerHost:    p.PerHost, // fewer would close and dial again under load
 		IdleConnTimeout:        60 * time.Second,
 		ExpectContinueTimeout:  time.Second,
 	}
