@@ -1,14 +1,11 @@
 package cli
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/spf13/cobra"
 
@@ -74,7 +71,7 @@ func (o *approvalOptions) list(ctx context.Context) error {
 	}
 	t := table{header: []string{"ID", "STATE", "UNTIL", "WRAPPER", "METHOD", "URL"}}
 	for _, q := range l.Approvals {
-		t.add(q.ID, q.State, clock(q.Expires), q.Wrapper, q.Method, visible(q.URL))
+		t.add(q.ID, q.State, clock(q.Expires), q.Wrapper, q.Method, control.Visible(q.URL))
 	}
 	return o.app.printTable(t)
 }
@@ -132,7 +129,7 @@ func questionText(q *control.Approval) string {
 	if q.Waiting > 0 {
 		state += fmt.Sprintf("; %d %s now", q.Waiting, plainWord(q.Waiting, "call waits", "calls wait"))
 	}
-	rows := [][2]string{{"question", q.ID}, {"state", state}, {"wrapper", q.Wrapper + " (" + q.Name + ")"}, {"version", versionWords(q.Version)}}
+	rows := [][2]string{{"question", q.ID}, {"state", state}, {"wrapper", q.Wrapper + " (" + q.Name + ")"}, {"version", q.VersionWords()}}
 	if q.State == "pending" {
 		rows = append(rows, [2]string{"allow covers", coverWords(q)})
 	}
@@ -144,7 +141,7 @@ func questionText(q *control.Approval) string {
 	b.WriteString(facts(rows))
 	b.WriteString("\n")
 	// Indented, so that nothing of a request passes for a line of ours.
-	line := func(s string) { b.WriteString("  " + visible(s) + "\n") }
+	line := func(s string) { b.WriteString("  " + control.Visible(s) + "\n") }
 	line(q.Method + " " + q.URL)
 	for _, h := range q.Headers {
 		line(h)
@@ -152,23 +149,13 @@ func questionText(q *control.Approval) string {
 	switch {
 	case q.Body != "":
 		b.WriteString("\n")
-		for text := range strings.Lines(bodyText(q)) {
+		for text := range strings.Lines(q.BodyText()) {
 			line(strings.TrimSuffix(text, "\n"))
 		}
 	case q.Headers == nil && (q.State == "used" || q.State == "expired" || q.Expires == ""):
 		b.WriteString("\n(its headers and body are not kept any longer)\n")
 	}
 	return b.String()
-}
-
-func versionWords(version string) string {
-	switch version {
-	case "saved":
-		return "the saved wrapper"
-	case "other":
-		return "not the saved wrapper: that has been edited, or this one was only tried; an answer holds for this one alone"
-	}
-	return "not saved: the wrapper came with the call"
 }
 
 func coverWords(q *control.Approval) string {
@@ -179,37 +166,6 @@ func coverWords(q *control.Approval) string {
 		return "this request, once; --trust covers every request of this version, for good"
 	}
 	return "nothing: the policy is off now"
-}
-
-// bodyText is a body as people read it: JSON indented, everything else as it is.
-func bodyText(q *control.Approval) string {
-	var b bytes.Buffer
-	if q.BodyType == "" && json.Indent(&b, []byte(q.Body), "", "  ") == nil {
-		return b.String()
-	}
-	return q.Body
-}
-
-// visible writes what a terminal does not show as numbers: control characters,
-// marks that turn or join text, and blanks that look like nothing.
-func visible(s string) string {
-	var b strings.Builder
-	for _, r := range s {
-		switch {
-		case r == '\t':
-			b.WriteString("    ")
-		case !unicode.IsGraphic(r), unicode.In(r, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point),
-			unicode.Is(unicode.Zs, r) && r != ' ', r == 0x2800, r == 0x1d159, r == unicode.ReplacementChar: // two blanks among the symbols
-			if r > 0xffff {
-				fmt.Fprintf(&b, `\U%08x`, r)
-			} else {
-				fmt.Fprintf(&b, `\u%04x`, r)
-			}
-		default:
-			b.WriteRune(r)
-		}
-	}
-	return b.String()
 }
 
 func (a *app) approvalAllowCommand() *cobra.Command {
@@ -266,12 +222,12 @@ func (o *approvalOptions) answer(ctx context.Context, answer string) error {
 	if err != nil {
 		return err
 	}
-	request := fmt.Sprintf("%s %s of wrapper %s", q.Method, visible(q.URL), q.Wrapper)
+	request := fmt.Sprintf("%s %s of wrapper %s", q.Method, control.Visible(q.URL), q.Wrapper)
 	wish := map[string]string{
 		control.AnswerAllow: "let out the request ", control.AnswerTrust: "trust, for good, the wrapper that makes the request ", control.AnswerDeny: "refuse the request ",
 	}[answer] + request
 	if q.Body != "" { // for the person who is asked in a window
-		wish += ", with the body " + fault.Shorten(visible(q.Body), shownBody)
+		wish += ", with the body " + fault.Shorten(control.Visible(q.Body), shownBody)
 	}
 	if _, err := o.app.person(ctx, wish, "answer for a person"); err != nil {
 		return err

@@ -225,7 +225,7 @@ func TestVisible(t *testing.T) {
 		"\ufdd0\U0003ffff":     `\ufdd0\U0003ffff`, // of no character
 		"\xff":                 `\ufffd`,
 	} {
-		if got := visible(in); got != want {
+		if got := control.Visible(in); got != want {
 			t.Errorf("%q: got %q, want %q", in, got, want)
 		}
 	}

@@ -110,9 +110,9 @@ func (o *secretOptions) rotate(ctx context.Context) error {
 		return err
 	}
 	q := &control.SecretPut{Name: old.Name, Kind: old.Kind, Headers: old.Headers, AllowedHosts: old.AllowedHosts, OAuth: old.OAuth, Stdin: o.stdin, Seen: old.Seal}
-	places := placesOf(q, old)
+	places := q.Places(old)
 	for i := range places {
-		places[i].keep = len(places) > 1 // of several, not each has to be new
+		places[i].Keep = len(places) > 1 // of several, not each has to be new
 	}
 	shown, err := o.check(ctx, d, person, q, places)
 	if err != nil {

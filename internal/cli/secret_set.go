@@ -90,7 +90,7 @@ func (o *secretOptions) set(ctx context.Context) error {
 	if err := usable(st); err != nil {
 		return err
 	}
-	places := placesOf(q, old)
+	places := q.Places(old)
 	shown, err := o.check(ctx, d, person, q, places)
 	if err != nil {
 		return err
@@ -120,7 +120,7 @@ func (o *secretOptions) set(ctx context.Context) error {
 // check has everything but the values looked at, and the person asked what they
 // must be asked, before a value is entered. It returns the credential as it
 // would be saved: two names that look alike differ there.
-func (o *secretOptions) check(ctx context.Context, d control.Backend, person *asker, q *control.SecretPut, places []valuePlace) (*control.SecretInfo, error) {
+func (o *secretOptions) check(ctx context.Context, d control.Backend, person *asker, q *control.SecretPut, places []control.ValuePlace) (*control.SecretInfo, error) {
 	r, err := o.send(ctx, person, q.Confirm, func(confirm []string) (*control.SecretResult, error) {
 		q.Confirm = confirm
 		return d.CheckSecret(ctx, q)

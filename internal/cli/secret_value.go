@@ -13,42 +13,9 @@ import (
 	"github.com/hyperbolic-gateway/hb-rest/internal/fault"
 )
 
-// A place is one value of a credential.
-type valuePlace struct {
-	prompt string // "Value for X-App-Key"
-	keep   bool   // there is a saved one, which an empty entry keeps
-	empty  bool   // it may be empty: a password of Basic
-}
-
-// what names the value within a sentence.
-func (p valuePlace) what() string { return strings.ToLower(p.prompt[:1]) + p.prompt[1:] }
-
-// placesOf says which values a credential has, and which of them are saved.
-func placesOf(q *control.SecretPut, old *control.SecretInfo) []valuePlace {
-	keep := old != nil && old.Problem == "" && old.Kind == q.Kind
-	switch q.Kind {
-	case "basic":
-		return []valuePlace{{prompt: "User name", keep: keep}, {prompt: "Password", keep: keep, empty: !keep}}
-	case "oauth2":
-		return []valuePlace{{prompt: "Client secret", keep: keep}}
-	}
-	var places []valuePlace
-	for _, h := range q.Headers {
-		p := valuePlace{prompt: "Value for " + h.Name}
-		if keep {
-			p.keep = len(old.Headers) == len(q.Headers) // one may have got another name
-			for _, was := range old.Headers {
-				p.keep = p.keep || strings.EqualFold(was.Name, h.Name)
-			}
-		}
-		places = append(places, p)
-	}
-	return places
-}
-
 // values gets one value for each place; nil is to keep the saved one. They are
 // the caller's to wipe, also beside an error.
-func (o *secretOptions) values(ctx context.Context, person *asker, s *control.SecretInfo, places []valuePlace) ([][]byte, error) {
+func (o *secretOptions) values(ctx context.Context, person *asker, s *control.SecretInfo, places []control.ValuePlace) ([][]byte, error) {
 	var values [][]byte
 	var err error
 	if o.stdin {
@@ -63,18 +30,18 @@ func (o *secretOptions) values(ctx context.Context, person *asker, s *control.Se
 	for i, p := range places {
 		switch {
 		case len(values[i]) > 0:
-		case p.empty:
+		case p.Empty:
 			values[i] = []byte{}
-		case p.keep:
+		case p.Keep:
 			values[i] = nil
 		default:
-			return values, failed(exitInvalid, "", "no %s was given; nothing was changed", p.what())
+			return values, failed(exitInvalid, "", "no %s was given; nothing was changed", p.What())
 		}
 	}
 	return values, nil
 }
 
-func askValues(ctx context.Context, person *asker, s *control.SecretInfo, places []valuePlace) ([][]byte, error) {
+func askValues(ctx context.Context, person *asker, s *control.SecretInfo, places []control.ValuePlace) ([][]byte, error) {
 	about := fmt.Sprintf("The credential %s will be sent to %s.", clean(s.Name), clean(strings.Join(s.AllowedHosts, ", ")))
 	if s.OAuth != nil {
 		about += fmt.Sprintf("\nIts client secret will be sent to %s.", clean(s.OAuth.TokenURL))
@@ -86,12 +53,12 @@ func askValues(ctx context.Context, person *asker, s *control.SecretInfo, places
 			text = fmt.Sprintf("The credential %s:", clean(s.Name))
 		}
 		switch {
-		case p.keep:
+		case p.Keep:
 			text += "\nAn empty entry keeps the saved one."
-		case p.empty:
+		case p.Empty:
 			text += "\nIt may be empty when the user name is a key."
 		}
-		v, err := person.value(ctx, text, clean(p.prompt))
+		v, err := person.value(ctx, text, clean(p.Prompt))
 		if err != nil {
 			return values, err
 		}
@@ -170,7 +137,7 @@ func plainWord(n int, one, many string) string {
 
 // inFlags names in an error of the daemon what the person has given, in place of
 // the members of the call: flags, and the values by their prompts.
-func (o *secretOptions) inFlags(err error, q *control.SecretPut, places []valuePlace) error {
+func (o *secretOptions) inFlags(err error, q *control.SecretPut, places []control.ValuePlace) error {
 	var f *fault.Error
 	var own coded // said by this command itself, in its own words
 	if errors.As(err, &own) || !errors.As(err, &f) {
@@ -197,7 +164,7 @@ func (o *secretOptions) inFlags(err error, q *control.SecretPut, places []valueP
 }
 
 // flagOf is where a person gave what a member of the call holds.
-func (o *secretOptions) flagOf(field string, q *control.SecretPut, places []valuePlace) string {
+func (o *secretOptions) flagOf(field string, q *control.SecretPut, places []control.ValuePlace) string {
 	name, index, found := strings.Cut(field, "[")
 	i, err := strconv.Atoi(strings.TrimSuffix(index, "]"))
 	if !found || err != nil {
@@ -222,9 +189,9 @@ func (o *secretOptions) flagOf(field string, q *control.SecretPut, places []valu
 		case !at(len(places)):
 			return "the value"
 		case o.stdin && len(places) > 1:
-			return fmt.Sprintf("%s (line %d of stdin)", places[i].what(), i+1)
+			return fmt.Sprintf("%s (line %d of stdin)", places[i].What(), i+1)
 		}
-		return places[i].what()
+		return places[i].What()
 	case "oauth":
 		return "--oauth2"
 	case "oauth.tokenUrl":

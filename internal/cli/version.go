@@ -26,10 +26,6 @@ type build struct {
 	Platform string `json:"platform"` // os/arch
 }
 
-// Version is the module's version, or the commit when it was built from a
-// checkout.
-func Version() string { return thisBuild().Version }
-
 func thisBuild() build {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -74,7 +73,7 @@ func (o *wrapperOptions) list(ctx context.Context) error {
 		o.app.say("no wrapper is saved; `hbrestd wrapper apply FILE` saves one")
 		return nil
 	}
-	ranks := toolRanks(m)
+	ranks := m.ToolRanks()
 	t := table{header: []string{"ID", "METHOD", "HOST", "NEEDS", "SECRET", "TOOL", "VERIFIED"}}
 	drifts := slices.ContainsFunc(m.Wrappers, func(w api.ManifestEntry) bool { return len(w.Drift) > 0 })
 	if drifts {
@@ -99,25 +98,6 @@ func verifiedCell(w api.ManifestEntry) string {
 		return w.Verified + " (stale)"
 	}
 	return w.Verified
-}
-
-// toolRanks is the place of each tool under a client's cap, from 1: by
-// priority, then by id.
-func toolRanks(m *api.Manifest) map[string]int {
-	var tools []api.ManifestEntry
-	for _, w := range m.Wrappers {
-		if w.ExposeAsTool && w.Quarantined == "" && w.Damaged == "" {
-			tools = append(tools, w)
-		}
-	}
-	slices.SortStableFunc(tools, func(a, b api.ManifestEntry) int {
-		return cmp.Or(cmp.Compare(b.Priority, a.Priority), cmp.Compare(a.ID, b.ID))
-	})
-	ranks := map[string]int{}
-	for i, w := range tools {
-		ranks[w.ID] = i + 1
-	}
-	return ranks
 }
 
 func toolCell(w api.ManifestEntry, rank int) string {

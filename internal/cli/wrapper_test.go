@@ -126,7 +126,7 @@ func TestWrapperListRanks(t *testing.T) {
 	}
 	m.Wrappers[40].Priority = 1
 	m.Wrappers[3].Quarantined = "x"
-	ranks := toolRanks(m)
+	ranks := m.ToolRanks()
 	if ranks["wE0"] != 1 || ranks["wA0"] != 2 || ranks["wA3"] != 0 || ranks["wD9"] != 40 {
 		t.Errorf("ranks %v", ranks)
 	}

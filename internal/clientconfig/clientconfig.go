@@ -171,6 +171,3 @@ func Find(name string) (Client, bool) {
 	}
 	return Client{}, false
 }
-
-// HasProject reports whether the client reads a file in a project's folder.
-func (c Client) HasProject() bool { return c.project != nil }

@@ -1,13 +1,10 @@
 package tui
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -52,7 +49,7 @@ func (t *approvalsTab) set(m *model, l *control.ApprovalList) tea.Cmd {
 	t.all = l
 	var rows []row
 	for _, q := range l.Approvals {
-		r := row{id: q.ID, cells: []string{exact(q.State), m.clock(q.Expires), exact(q.Wrapper), exact(q.Method), exact(q.URL), exact(q.ID)}}
+		r := row{id: q.ID, cells: []string{control.Visible(q.State), m.clock(q.Expires), control.Visible(q.Wrapper), control.Visible(q.Method), control.Visible(q.URL), control.Visible(q.ID)}}
 		switch q.State {
 		case "pending":
 			r.look = yellow
@@ -254,7 +251,7 @@ func (s *questionScreen) key(m *model, k tea.KeyPressMsg) tea.Cmd {
 		return s.answer(m, control.AnswerDeny)
 	case "T":
 		m.ask(func(m *model) tea.Cmd { return s.answer(m, control.AnswerTrust) },
-			exact("Trust this version of the wrapper "+s.q.Wrapper+" for good?"),
+			control.Visible("Trust this version of the wrapper "+s.q.Wrapper+" for good?"),
 			"Nobody is asked about its writes any more, whatever their arguments, until it is edited.")
 		return nil
 	}
@@ -288,7 +285,7 @@ func (s *questionScreen) answer(m *model, answer string) tea.Cmd {
 				return s.reload(m)
 			}
 			m.close(s)
-			what := fmt.Sprintf("%s %s of %s", exact(q.Method), exact(q.URL), exact(q.Wrapper))
+			what := fmt.Sprintf("%s %s of %s", control.Visible(q.Method), control.Visible(q.URL), control.Visible(q.Wrapper))
 			switch {
 			case answer == control.AnswerDeny:
 				m.warn("denied: %s", what)
@@ -307,7 +304,7 @@ func (s *questionScreen) answer(m *model, answer string) tea.Cmd {
 // questionLines are a question for a person: first what decides, then the
 // request, in which everything can be seen.
 func (m *model) questionLines(q *control.Approval) []string {
-	state := exact(q.State)
+	state := control.Visible(q.State)
 	switch {
 	case q.State == "expired":
 		state = "expired: nobody answered in time; the agent must call again"
@@ -319,37 +316,27 @@ func (m *model) questionLines(q *control.Approval) []string {
 	if q.Waiting > 0 {
 		state += "; " + plural(q.Waiting, "call waits now", "calls wait now")
 	}
-	rows := [][2]string{{"question", exact(q.ID)}, {"state", state}, {"wrapper", exact(q.Wrapper + " (" + q.Name + ")")}, {"version", versionWords(q.Version)}}
+	rows := [][2]string{{"question", control.Visible(q.ID)}, {"state", state}, {"wrapper", control.Visible(q.Wrapper + " (" + q.Name + ")")}, {"version", q.VersionWords()}}
 	if q.State == "pending" {
 		rows = append(rows, [2]string{"allow covers", coverWords(q)})
 	}
 	if q.Pages > 1 {
 		rows = append(rows, [2]string{"requests", fmt.Sprintf("up to %d, a page each; the first is shown", q.Pages)})
 	}
-	rows = append(rows, [2]string{"credential", exact(cmp.Or(q.Credential, "none"))})
+	rows = append(rows, [2]string{"credential", control.Visible(cmp.Or(q.Credential, "none"))})
 	lines := append(facts(rows), "")
 	// Indented, so that nothing of a request passes for a line of ours.
-	lines = append(lines, "  "+exact(q.Method+" "+q.URL))
+	lines = append(lines, "  "+control.Visible(q.Method+" "+q.URL))
 	for _, h := range q.Headers {
-		lines = append(lines, "  "+exact(h))
+		lines = append(lines, "  "+control.Visible(h))
 	}
 	if q.Body != "" {
 		lines = append(lines, "")
-		for _, l := range exactLines(bodyText(q)) {
+		for _, l := range exactLines(q.BodyText()) {
 			lines = append(lines, "  "+l)
 		}
 	}
 	return lines
-}
-
-func versionWords(version string) string {
-	switch version {
-	case "saved":
-		return "the saved wrapper"
-	case "other":
-		return "not the saved wrapper: that has been edited, or this one was only tried; an answer holds for this one alone"
-	}
-	return "not saved: the wrapper came with the call"
 }
 
 // coverWords say what allowing a question would allow.
@@ -361,13 +348,4 @@ func coverWords(q *control.Approval) string {
 		return "this request, once"
 	}
 	return "nothing: the policy is off now"
-}
-
-// bodyText is a body as people read it: JSON indented, everything else as it is.
-func bodyText(q *control.Approval) string {
-	var b bytes.Buffer
-	if q.BodyType == "" && json.Indent(&b, []byte(q.Body), "", "  ") == nil {
-		return b.String()
-	}
-	return strings.ReplaceAll(q.Body, "\r\n", "\n")
 }

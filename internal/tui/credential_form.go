@@ -13,36 +13,6 @@ import (
 	"github.com/hyperbolic-gateway/hb-rest/internal/control"
 )
 
-// A place is one value of a credential.
-type place struct {
-	prompt string
-	keep   bool // there is a saved one, which an empty entry keeps
-	empty  bool // it may be empty: a password of Basic
-}
-
-// placesOf says which values a credential has, and which of them are saved.
-func placesOf(q *control.SecretPut, old *control.SecretInfo) []place {
-	keep := old != nil && old.Problem == "" && old.Kind == q.Kind
-	switch q.Kind {
-	case "basic":
-		return []place{{prompt: "User name", keep: keep}, {prompt: "Password", keep: keep, empty: !keep}}
-	case "oauth2":
-		return []place{{prompt: "Client secret", keep: keep}}
-	}
-	var places []place
-	for _, h := range q.Headers {
-		p := place{prompt: "Value for " + h.Name}
-		if keep {
-			p.keep = len(old.Headers) == len(q.Headers)
-			for _, was := range old.Headers {
-				p.keep = p.keep || strings.EqualFold(was.Name, h.Name)
-			}
-		}
-		places = append(places, p)
-	}
-	return places
-}
-
 // open shows the form of a credential: of a stored one, or of a new one for
 // host. saved is told what was stored; nil: nobody.
 func (t *credentialsTab) open(m *model, old *control.SecretInfo, host string, saved func(m *model, s *control.SecretInfo)) tea.Cmd {
@@ -89,8 +59,8 @@ func (t *credentialsTab) open(m *model, old *control.SecretInfo, host string, sa
 		if f.problems = problems; len(problems) > 0 {
 			return nil
 		}
-		places := placesOf(q, old)
-		if f.value("value") == "keep" && !slices.ContainsFunc(places, func(p place) bool { return !p.keep }) {
+		places := q.Places(old)
+		if f.value("value") == "keep" && !slices.ContainsFunc(places, func(p control.ValuePlace) bool { return !p.Keep }) {
 			places = nil
 		}
 		s := &saving{tab: t, q: q, places: places, told: func(m *model, s *control.SecretInfo) {
@@ -187,14 +157,14 @@ func (t *credentialsTab) rotate(m *model, old *control.SecretInfo) tea.Cmd {
 
 // rotation is the call that replaces the values of a credential alone, and the
 // values to ask for; or why there is none.
-func rotation(old *control.SecretInfo) (q *control.SecretPut, places []place, problem string) {
+func rotation(old *control.SecretInfo) (q *control.SecretPut, places []control.ValuePlace, problem string) {
 	if old.Problem != "" {
 		return nil, nil, clean("the record of " + old.Name + " cannot be read; store it again with `hbrestd secret set`")
 	}
 	q = &control.SecretPut{Name: old.Name, Kind: old.Kind, Headers: old.Headers, AllowedHosts: old.AllowedHosts, OAuth: old.OAuth, Seen: old.Seal}
-	places = placesOf(q, old)
+	places = q.Places(old)
 	for i := range places {
-		places[i].keep = len(places) > 1 // of several, not each has to be new
+		places[i].Keep = len(places) > 1 // of several, not each has to be new
 	}
 	return q, places, ""
 }
@@ -204,7 +174,7 @@ func rotation(old *control.SecretInfo) (q *control.SecretPut, places []place, pr
 type saving struct {
 	tab    *credentialsTab
 	q      *control.SecretPut
-	places []place // the values to ask for; none: the saved ones stay
+	places []control.ValuePlace // the values to ask for; none: the saved ones stay
 	told   func(m *model, s *control.SecretInfo)
 	failed func(m *model, problems []string)
 }
@@ -278,12 +248,12 @@ func (s *saving) prompts(shown *control.SecretInfo) []string {
 			text += "\nIts client secret will be sent to " + clean(s.q.OAuth.TokenURL) + "."
 		}
 		switch {
-		case p.keep:
+		case p.Keep:
 			text += "\nAn empty entry keeps the saved one."
-		case p.empty:
+		case p.Empty:
 			text += "\nIt may be empty when the user name is a key."
 		}
-		out = append(out, text+"\n"+clean(p.prompt))
+		out = append(out, text+"\n"+clean(p.Prompt))
 	}
 	return out
 }
@@ -294,12 +264,12 @@ func (s *saving) take(values [][]byte) error {
 	for i, p := range s.places {
 		switch {
 		case len(values[i]) > 0:
-		case p.empty:
+		case p.Empty:
 			values[i] = []byte{}
-		case p.keep:
+		case p.Keep:
 			values[i] = nil
 		default:
-			return fmt.Errorf("no %s was given; nothing was changed", strings.ToLower(p.prompt[:1])+p.prompt[1:])
+			return fmt.Errorf("no %s was given; nothing was changed", p.What())
 		}
 	}
 	return nil

@@ -373,7 +373,7 @@ func (t *talk) approvals(ctx context.Context) ([]option, error) {
 	slices.SortStableFunc(l.Approvals, func(a, b control.Approval) int { return order(a.State) - order(b.State) })
 	var list []option
 	for _, q := range l.Approvals {
-		list = append(list, option{exact(fmt.Sprintf("%s: %s %s of %s", q.State, q.Method, q.URL, q.Wrapper)), func(ctx context.Context) error { return t.question(ctx, q.ID) }})
+		list = append(list, option{control.Visible(fmt.Sprintf("%s: %s %s of %s", q.State, q.Method, q.URL, q.Wrapper)), func(ctx context.Context) error { return t.question(ctx, q.ID) }})
 	}
 	return list, nil
 }
@@ -402,7 +402,7 @@ func (t *talk) question(ctx context.Context, id string) error {
 		if err != nil {
 			return nil, err
 		}
-		return []string{exact(fmt.Sprintf("Answered %s: %s %s of %s is %s.", answer, q.Method, q.URL, q.Wrapper, q.State))}, nil
+		return []string{control.Visible(fmt.Sprintf("Answered %s: %s %s of %s is %s.", answer, q.Method, q.URL, q.Wrapper, q.State))}, nil
 	})
 }
 

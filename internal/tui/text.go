@@ -3,15 +3,14 @@ package tui
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"math"
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/charmbracelet/x/ansi"
 
+	"github.com/hyperbolic-gateway/hb-rest/internal/control"
 	"github.com/hyperbolic-gateway/hb-rest/internal/fault"
 )
 
@@ -35,33 +34,11 @@ func cleanLines(s string) []string {
 	return lines
 }
 
-// exact writes what a terminal does not show as numbers: what a person allows
-// must be what they see.
-func exact(s string) string {
-	var b strings.Builder
-	for _, r := range s {
-		switch {
-		case r == '\t':
-			b.WriteString("    ")
-		case !unicode.IsGraphic(r), unicode.In(r, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point),
-			unicode.Is(unicode.Zs, r) && r != ' ', r == 0x2800, r == 0x1d159, r == unicode.ReplacementChar: // two blanks among the symbols
-			if r > 0xffff {
-				fmt.Fprintf(&b, `\U%08x`, r)
-			} else {
-				fmt.Fprintf(&b, `\u%04x`, r)
-			}
-		default:
-			b.WriteRune(r)
-		}
-	}
-	return b.String()
-}
-
 // exactLines is exact for a text of several lines.
 func exactLines(s string) []string {
 	lines := strings.Split(strings.TrimSuffix(s, "\n"), "\n")
 	for i, l := range lines {
-		lines[i] = exact(l)
+		lines[i] = control.Visible(l)
 	}
 	return lines
 }

@@ -11,6 +11,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/hyperbolic-gateway/hb-rest/internal/api"
+	"github.com/hyperbolic-gateway/hb-rest/internal/control"
 )
 
 // maxSample bounds a sample's file, in bytes: an answer may have 5 MB.
@@ -146,10 +147,10 @@ func planLines(p *api.Plan) []string {
 }
 
 func requestLines(r *api.Request) []string {
-	lines := []string{"  " + exact(r.Method+" "+r.URL)}
+	lines := []string{"  " + control.Visible(r.Method+" "+r.URL)}
 	if hs, err := parseMembers(r.Headers); err == nil {
 		for _, h := range hs {
-			lines = append(lines, "  "+exact(h.key+": "+hs.text(h.key)))
+			lines = append(lines, "  "+control.Visible(h.key+": "+hs.text(h.key)))
 		}
 	}
 	if len(r.Body) == 0 {

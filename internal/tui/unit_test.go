@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/hyperbolic-gateway/hb-rest/internal/api"
+	"github.com/hyperbolic-gateway/hb-rest/internal/control"
 )
 
 func TestWrap(t *testing.T) {
@@ -42,7 +43,7 @@ func FuzzWrap(f *testing.F) {
 	f.Add("e\u0301\u200d👩‍👩‍👧‍👧", 2)
 	f.Fuzz(func(t *testing.T, s string, width int) {
 		if width < 4 || width > 200 || len(s) > 2000 {
-			t.Skip()
+			t.Skip("no width of a screen, or a text too long to be quick")
 		}
 		s = clean(s)
 		out := wrap([]string{s}, width)
@@ -142,7 +143,7 @@ func TestExact(t *testing.T) {
 	for s, want := range map[string]string{
 		"plain é 日": "plain é 日", "a\u200bb": `a\u200bb`, "a\x1b[2J": `a\u001b[2J`, "\u202e": `\u202e`, "\u00a0": `\u00a0`, "\U000e0041": `\U000e0041`, "a\tb": "a    b", "\ufe0f": `\ufe0f`,
 	} {
-		if got := exact(s); got != want {
+		if got := control.Visible(s); got != want {
 			t.Errorf("%q: %q, want %q", s, got, want)
 		}
 	}

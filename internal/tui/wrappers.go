@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -33,7 +32,7 @@ func (t *wrappersTab) title(*model) string { return "Wrappers" }
 func (t *wrappersTab) shown(*model) tea.Cmd { return nil }
 
 func (t *wrappersTab) set(m *model, l *api.Manifest) {
-	t.all, t.ranks = l, toolRanks(l)
+	t.all, t.ranks = l, l.ToolRanks()
 	t.refresh(m)
 }
 
@@ -79,25 +78,6 @@ func verified(w *api.ManifestEntry) string {
 		s = "drift " + s // first, where a narrow column does not cut it off
 	}
 	return s
-}
-
-// toolRanks is the place of each tool under a client's cap, from 1: by
-// priority, then by id.
-func toolRanks(m *api.Manifest) map[string]int {
-	var tools []api.ManifestEntry
-	for _, w := range m.Wrappers {
-		if w.ExposeAsTool && w.Quarantined == "" && w.Damaged == "" {
-			tools = append(tools, w)
-		}
-	}
-	slices.SortStableFunc(tools, func(a, b api.ManifestEntry) int {
-		return cmp.Or(cmp.Compare(b.Priority, a.Priority), cmp.Compare(a.ID, b.ID))
-	})
-	ranks := map[string]int{}
-	for i, w := range tools {
-		ranks[w.ID] = i + 1
-	}
-	return ranks
 }
 
 func (m *model) toolState(w *api.ManifestEntry) string {
