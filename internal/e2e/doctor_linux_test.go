@@ -1,12 +1,9 @@
 package e2e
 
 import (
-	"context"
 	"encoding/json"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -78,56 +75,7 @@ func TestSetupService(t *testing.T) {
 		setupLife(t, dir)
 		return
 	}
-	if os.Getenv("HB_E2E_SYSTEMD") != "1" {
-		t.Skip("HB_E2E_SYSTEMD=1 runs it: it needs root and systemd")
-	}
-	bin, err := keyringProgram()
-	if err != nil {
-		t.Fatal(err)
-	}
-	base, err := os.MkdirTemp("/tmp", "hb-rest-e2e-setup-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(base) })
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	home := filepath.Join(base, "home")
-	for _, dir := range []string{home, filepath.Join(home, tools), filepath.Join(home, ".cursor")} {
-		if err := os.Mkdir(dir, 0o700); err != nil {
-			t.Fatal(err)
-		}
-	}
-	copyFile(t, self, filepath.Join(base, "inside.test"))
-	for _, name := range []string{"hbrestd", "hb-rest", "hbrestd-keyring"} {
-		copyFile(t, filepath.Join(bin, name), filepath.Join(home, tools, name))
-	}
-	err = filepath.WalkDir(base, func(path string, _ os.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		return os.Chown(path, passing, passing)
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, "unshare", "--mount", "--propagation=private", "--pid", "--fork", "--kill-child", "--mount-proc", "bash", "testdata/usermanager.sh",
-		strconv.Itoa(passing), home, filepath.Join(base, "inside.test"), "-test.run=^TestSetupService$", "-test.v")
-	cmd.Env = append(os.Environ(), "HB_E2E_INSIDE="+home)
-	cmd.WaitDelay = 5 * time.Second
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	for line := range strings.Lines(string(out)) {
-		if i := strings.Index(line, "measured: "); i >= 0 {
-			t.Log(strings.TrimSpace(line[i:]))
-		}
-	}
+	underUserManager(t, keyringProgram, "home", []string{"hbrestd", "hb-rest", "hbrestd-keyring"}, ".cursor")
 }
 
 func setupLife(t *testing.T, home string) {

@@ -35,14 +35,22 @@ func TestService(t *testing.T) {
 		serviceLife(t, dir)
 		return
 	}
+	underUserManager(t, build, "a home", []string{"hbrestd", "hb-rest"})
+}
+
+// underUserManager runs the test t again, as an ordinary user and under a
+// systemd user manager of its own, where HB_E2E_INSIDE names its home: one that
+// holds the named programs in the folder tools, and the other folders.
+func underUserManager(t *testing.T, programs func() (string, error), home string, names []string, folders ...string) {
+	t.Helper()
 	if os.Getenv("HB_E2E_SYSTEMD") != "1" {
 		t.Skip("HB_E2E_SYSTEMD=1 runs it: it needs root and systemd")
 	}
-	bin, err := build()
+	bin, err := programs()
 	if err != nil {
 		t.Fatal(err)
 	}
-	base, err := os.MkdirTemp("/tmp", "hb-rest-e2e-service-")
+	base, err := os.MkdirTemp("/tmp", "hb-rest-e2e-")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,14 +59,14 @@ func TestService(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	home := filepath.Join(base, "a home")
-	for _, dir := range []string{home, filepath.Join(home, tools)} {
-		if err := os.Mkdir(dir, 0o700); err != nil {
+	home = filepath.Join(base, home)
+	for _, dir := range append([]string{"", tools}, folders...) {
+		if err := os.Mkdir(filepath.Join(home, dir), 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}
 	copyFile(t, self, filepath.Join(base, "inside.test"))
-	for _, name := range []string{"hbrestd", "hb-rest"} {
+	for _, name := range names {
 		copyFile(t, filepath.Join(bin, name), filepath.Join(home, tools, name))
 	}
 	err = filepath.WalkDir(base, func(path string, _ os.DirEntry, err error) error {
@@ -73,7 +81,7 @@ func TestService(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "unshare", "--mount", "--propagation=private", "--pid", "--fork", "--kill-child", "--mount-proc", "bash", "testdata/usermanager.sh",
-		strconv.Itoa(passing), home, filepath.Join(base, "inside.test"), "-test.run=^TestService$", "-test.v")
+		strconv.Itoa(passing), home, filepath.Join(base, "inside.test"), "-test.run=^"+t.Name()+"$", "-test.v")
 	cmd.Env = append(os.Environ(), "HB_E2E_INSIDE="+home)
 	cmd.WaitDelay = 5 * time.Second
 	out, err := cmd.CombinedOutput()
