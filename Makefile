@@ -6,7 +6,7 @@ LDFLAGS  ?= -s -w
 TOOLS    := $(GO) tool -modfile=internal/tools/go.mod
 T        ?= 30s
 
-.PHONY: demo test build install lint docs golden fuzz bench cross package package-check check-full clean
+.PHONY: demo test build install lint docs golden fuzz bench soak cross package package-check check-full clean
 
 demo: ## show what an agent sees, with throw-away daemons and a sample API on loopback
 	$(GO) run ./internal/e2e/demo
@@ -66,6 +66,9 @@ package-check: ## make package in two clones, in folders of different names: the
 	cmp "$$tmp/a/dist/SHA256SUMS" "$$tmp/another folder/dist/SHA256SUMS"; \
 	echo "twice the same bytes:"; cat "$$tmp/a/dist/SHA256SUMS"; \
 	rm -rf dist; mv "$$tmp/a/dist" dist
+
+soak: ## load and faults, each run with a verdict; ONLY=expression for some, SOAK="-out FILE" for a table
+	$(GO) run ./internal/e2e/soak $(if $(ONLY),-only '$(ONLY)') $(SOAK)
 
 check-full: ## .ci/run, and what takes too long for each change: packages for all systems, load, fuzzing
 	.ci/run

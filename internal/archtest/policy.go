@@ -34,7 +34,7 @@ NONE < cmd/hbrestd-keyring;
 
 // testOnly packages may be imported from _test.go files and from internal/e2e
 // alone, and are free of the rules below.
-var testOnly = []string{"internal/golden", "internal/upstream", "internal/e2e", "internal/archtest"}
+var testOnly = []string{"internal/golden", "internal/upstream", "internal/e2e", "internal/archtest", "internal/soak"}
 
 // soleImporters names the one product package that may import a module path
 // (or any package below it).

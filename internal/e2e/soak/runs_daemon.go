@@ -1,0 +1,8 @@
+package main
+
+import "time"
+
+// What happens to a daemon at work: load, restarts, what hangs.
+var daemonRuns = []run{
+	{"64 callers", "internal/e2e", "TestLoad", 10 * time.Minute},
+}
