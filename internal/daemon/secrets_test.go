@@ -522,6 +522,7 @@ func TestOddTokenEndpoints(t *testing.T) {
 		{"mac", say(200, "application/json", `{"access_token":"abcdefghij","token_type":"mac"}`), "OAUTH_TOKEN_BAD_ANSWER"},
 	} {
 		answer = c.answer
+		s.put(minted("o", "client-secret-1", mint.at("a.test")+"/token", "body", "a.test")) // a refusal is remembered until then
 		a := s.run("w", `{}`)
 		if a.Code != c.code || strings.Contains(a.Raw, "client-secret-1") || strings.Contains(a.Raw, "Evil") {
 			t.Errorf("%s: want %s, got %s", c.name, c.code, a.Raw)
@@ -533,12 +534,58 @@ func TestOddTokenEndpoints(t *testing.T) {
 	if n := len(up.take()) + len(elsewhere.take()); n != 0 {
 		t.Errorf("%d requests went out without a token", n)
 	}
+	s.put(minted("o", "client-secret-1", mint.at("a.test")+"/token", "body", "a.test"))
 	answer = say(200, "application/x-www-form-urlencoded", "access_token=form-0123456789&token_type=bearer&expires_in=3600")
 	if a := s.run("w", `{}`); !a.OK {
 		t.Errorf("O-02: %s", a.Raw)
 	}
 	if diff := cmp.Diff([]string{"Bearer form-0123456789"}, up.sent("Authorization")); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// A client secret that its endpoint refuses is sent once for many calls: a provider
+// may lock a client out that goes on. A person's test asks again, a new value too.
+func TestRefusedSecretIsSentOnce(t *testing.T) {
+	t.Parallel()
+	s := newSafe(t)
+	const right = "client-secret-2"
+	var mint *party
+	mint = newParty(t, func(w http.ResponseWriter, _ *http.Request) {
+		mint.mu.Lock()
+		sent := mint.forms[len(mint.forms)-1].Get("client_secret")
+		mint.mu.Unlock()
+		if sent != right {
+			w.WriteHeader(401)
+			_, _ = io.WriteString(w, `{"error":"invalid_client"}`)
+			return
+		}
+		_, _ = io.WriteString(w, `{"access_token":"tok-0123456789","token_type":"Bearer","expires_in":3600}`)
+	})
+	up := newParty(t, nil)
+	s.put(minted("o", "client-secret-1", mint.at("a.test")+"/token", "body", "a.test"))
+	s.create(authed("w", up.at("a.test")+"/", "o"))
+	for i := range 20 {
+		a := s.run("w", `{}`)
+		if a.Code != "OAUTH_TOKEN_FAILED" || a.status() != 401 || a.Retryable || !strings.Contains(a.Message, "invalid_client") || strings.Contains(a.Raw, "client-secret") {
+			t.Fatal(a.Raw)
+		}
+		if i > 0 && (!strings.Contains(a.Message, " UTC, and it is not asked again before ") || !strings.Contains(a.Message, "`hbrestd secret test`")) {
+			t.Fatalf("call %d does not say since when and what to do: %s", i+1, a.Raw)
+		}
+	}
+	if n := len(mint.take()); n != 1 {
+		t.Errorf("20 calls sent the secret %d times, want once", n)
+	}
+	if _, err := s.person.TestSecret(context.Background(), &control.SecretTest{Name: "o", Wrapper: "w"}); !fault.Is(err, "OAUTH_TOKEN_FAILED") || strings.Contains(err.Error(), "not asked again") {
+		t.Error(err)
+	}
+	if n := len(mint.take()); n != 1 {
+		t.Errorf("a person's test sent the secret %d times, want once", n)
+	}
+	s.put(minted("o", right, mint.at("a.test")+"/token", "body", "a.test"))
+	if a := s.run("w", `{}`); !a.OK || len(mint.take()) != 1 || len(up.take()) != 1 {
+		t.Errorf("the new secret: %s", a.Raw)
 	}
 }
 

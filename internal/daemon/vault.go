@@ -393,6 +393,7 @@ func (p person) TestSecret(ctx context.Context, r *control.SecretTest) (*api.Run
 	if err := testable(w, r.Name); err != nil {
 		return nil, err
 	}
+	p.vault.AskAgain(r.Name)
 	res, err := p.live(ctx, w, nil, nil, "", "run")
 	return res, p.advised(err)
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/subtle"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -19,6 +20,9 @@ const (
 	MaxLifetime = 24 * time.Hour
 	// MintTimeout bounds one request to a token endpoint.
 	MintTimeout = 15 * time.Second
+	// RefusalKept is how long a token endpoint's refusal answers for it: a burst of
+	// calls with a wrong secret would have a provider lock the client out.
+	RefusalKept = 30 * time.Second
 )
 
 // A Minter asks a token endpoint for a token: once, in the style it is told,
@@ -189,6 +193,9 @@ func (v *Vault) tokenFlight(ctx context.Context, r *record, secret value, stale 
 	if v.mint == nil {
 		return nil, fail("OAUTH_TOKEN_FAILED", "this hbrestd cannot mint tokens")
 	}
+	if err := v.refusals[r.Name].of(r, v.now()); err != nil {
+		return nil, err
+	}
 	f := &mintFlight{done: make(chan struct{})}
 	v.flights[key] = f
 	secret = keep(bytes.Clone(secret.bytes()))
@@ -223,9 +230,55 @@ func (v *Vault) fly(ctx context.Context, f *mintFlight, key string, r *record, s
 		f.token = &token{got.access, now, now.Add(got.lifetime)}
 		v.cache(r, f.token)
 	}
+	if e := refusalIn(err); e != nil {
+		v.refusals[r.Name] = &refusal{r.Sealed, now, e}
+	} else {
+		delete(v.refusals, r.Name)
+	}
 	f.err = err
 	delete(v.flights, key)
 	close(f.done)
+}
+
+// A refusal is a token endpoint's no to a client, which the same request would
+// hear again.
+type refusal struct {
+	sealed []byte // the values that were refused; others have a try
+	at     time.Time
+	err    *fault.Error
+}
+
+// refusalIn returns what in err is a refusal: neither a passing trouble nor an
+// answer that is none.
+func refusalIn(err error) *fault.Error {
+	var f *fault.Error
+	if errors.As(err, &f) && f.Code == "OAUTH_TOKEN_FAILED" && f.Status != 0 && !f.Retryable {
+		return f
+	}
+	return nil
+}
+
+// of is the refusal as the error of a call with r, nil when it is over or was of
+// other values. A nil refusal is over.
+func (x *refusal) of(r *record, now time.Time) error {
+	if x == nil || !bytes.Equal(x.sealed, r.Sealed) {
+		return nil
+	}
+	if since := now.Sub(x.at); since < 0 || since >= RefusalKept { // less than nothing: the clock was set back
+		return nil
+	}
+	e := *x.err
+	e.Message = fault.Shorten(fmt.Sprintf("%s; that was at %s UTC, and it is not asked again before %s, but by `hbrestd secret test`",
+		e.Message, x.at.UTC().Format(time.TimeOnly), x.at.Add(RefusalKept).UTC().Format(time.TimeOnly)), fault.MaxMessage)
+	return &e
+}
+
+// AskAgain forgets that a token endpoint refused a credential: a person wants to
+// know how it is now.
+func (v *Vault) AskAgain(name string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	delete(v.refusals, name)
 }
 
 // check refuses what cannot be sent as a token, or not be found in an answer.

@@ -42,9 +42,10 @@ type Vault struct {
 	end     context.CancelFunc
 	work    sync.WaitGroup
 
-	mu      sync.Mutex // guards reading a record and writing it back, flights and unsaved; taken before keyMu
-	flights map[string]*mintFlight
-	unsaved map[string][]byte // sealed tokens that could not be stored
+	mu       sync.Mutex // guards reading a record and writing it back, and what follows; taken before keyMu
+	flights  map[string]*mintFlight
+	unsaved  map[string][]byte   // sealed tokens that could not be stored
+	refusals map[string]*refusal // of token endpoints, by the credential's name
 
 	keyMu     sync.Mutex // guards what follows
 	box       *box
@@ -61,7 +62,7 @@ func Open(ctx context.Context, o Options) (*Vault, error) {
 	if o.Records == nil || o.Key == nil {
 		return nil, errors.New("secrets: Records and Key are required")
 	}
-	v := &Vault{records: o.Records, source: o.Key, mint: o.Mint, now: o.Now, flights: map[string]*mintFlight{}, unsaved: map[string][]byte{}}
+	v := &Vault{records: o.Records, source: o.Key, mint: o.Mint, now: o.Now, flights: map[string]*mintFlight{}, unsaved: map[string][]byte{}, refusals: map[string]*refusal{}}
 	if v.now == nil {
 		v.now = time.Now
 	}
@@ -316,6 +317,7 @@ func (v *Vault) Delete(name string) error {
 		return notFound(name)
 	}
 	delete(v.unsaved, name)
+	delete(v.refusals, name)
 	if err := v.records.DeleteSealed(name); err != nil {
 		return storeFailed(err)
 	}

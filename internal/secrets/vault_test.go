@@ -695,6 +695,7 @@ func TestMintFails(t *testing.T) {
 		if !errors.As(err, &e) || e.Code != "OAUTH_TOKEN_FAILED" || e.Status != 401 || e.Message != "invalid_client: [redacted] is wrong" {
 			t.Errorf("%#v", err)
 		}
+		time.Sleep(secrets.RefusalKept)
 		m.err = errors.New("dial: client-secret")
 		if _, err := f.sent("o", "a.example"); !fault.Is(err, "OAUTH_TOKEN_FAILED") || strings.Contains(err.Error(), "client-secret") {
 			t.Error(err)
@@ -716,6 +717,111 @@ func TestMintFails(t *testing.T) {
 		}
 		f.vault.Close()
 	})
+}
+
+// An endpoint that refuses a client is asked once in half a minute, not at each
+// call, until a person changes the credential or wants to know.
+func TestRefusalIsRemembered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { // which begins at midnight UTC
+		m := &counter{lifetime: time.Hour, err: fault.New("OAUTH_TOKEN_FAILED", "id.example answered 401: invalid_client").With(fault.Status(401), fault.Hint("Ask a person."))}
+		f := open(t, m.use)
+		mints := func(what string, want int64) {
+			t.Helper()
+			if n := m.n.Swap(0); n != want {
+				t.Errorf("%s: %d requests to the endpoint, want %d", what, n, want)
+			}
+		}
+		other := oauthMeta()
+		other.Name = "other"
+		f.put(oauthMeta(), "client-secret")
+		f.put(other, "client-secret")
+		f.refused("o", "a.example", "OAUTH_TOKEN_FAILED")
+		time.Sleep(5 * time.Second)
+		_, err := f.sent("o", "a.example")
+		const says = "id.example answered 401: invalid_client; that was at 00:00:00 UTC, and it is not asked again before 00:00:30, but by `hbrestd secret test`"
+		if e := fault.From(err); e.Code != "OAUTH_TOKEN_FAILED" || e.Status != 401 || e.Retryable || e.Message != says || e.Hint != "Ask a person." {
+			t.Errorf("%#v", e)
+		}
+		var group sync.WaitGroup
+		for range 50 {
+			group.Go(func() { f.refused("o", "a.example", "OAUTH_TOKEN_FAILED") })
+		}
+		group.Wait()
+		time.Sleep(25*time.Second - 1)
+		f.refused("o", "a.example", "OAUTH_TOKEN_FAILED")
+		mints("52 calls in 30 s", 1)
+		f.refused("other", "a.example", "OAUTH_TOKEN_FAILED")
+		mints("another credential", 1)
+		time.Sleep(1)
+		f.refused("o", "a.example", "OAUTH_TOKEN_FAILED")
+		mints("after 30 s", 1)
+
+		f.vault.AskAgain("o")
+		f.refused("o", "a.example", "OAUTH_TOKEN_FAILED")
+		f.refused("o", "a.example", "OAUTH_TOKEN_FAILED")
+		f.refused("other", "a.example", "OAUTH_TOKEN_FAILED")
+		mints("a person wants to know", 1)
+		f.put(oauthMeta(), "other-secret")
+		f.refused("o", "a.example", "OAUTH_TOKEN_FAILED")
+		mints("another secret", 1)
+		if err := f.vault.Delete("o"); err != nil {
+			t.Fatal(err)
+		}
+		f.put(oauthMeta(), "other-secret")
+		refusal := m.err
+		m.err = nil
+		f.want("o", "a.example", map[string]string{"Authorization": "Bearer token-000001"})
+		mints("deleted and made again", 1)
+
+		// The API refuses the token, the endpoint another one: the old token is tried
+		// by the next call, the endpoint not.
+		m.err = refusal
+		for range 3 {
+			g, err := f.vault.Grant("o", "a.example")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := g.Apply(t.Context(), func(string, string) {}); err != nil {
+				t.Error(err)
+			}
+			if again, err := g.Renew(t.Context()); again || !fault.Is(err, "OAUTH_TOKEN_FAILED") {
+				t.Error(again, err)
+			}
+			g.Close()
+		}
+		mints("three calls whose token is refused", 1)
+
+		// What may pass by itself is asked again: each call is a new try.
+		for what, err := range map[string]error{
+			"unreachable":  fault.New("OAUTH_TOKEN_UNREACHABLE", "no answer"),
+			"rate limited": fault.New("OAUTH_TOKEN_FAILED", "429").With(fault.Status(429), fault.Retryable(true)),
+			"odd":          fault.New("OAUTH_TOKEN_BAD_ANSWER", "no token"),
+			"not sent":     fault.New("POLICY_ADDRESS", "a private address"),
+		} {
+			f.put(oauthMeta(), "client-secret")
+			m.err = err
+			for range 3 {
+				if _, err := f.sent("o", "a.example"); err == nil {
+					t.Errorf("%s: no error", what)
+				}
+			}
+			mints(what, 3)
+		}
+	})
+}
+
+// A clock that was set back does not make a refusal last for years.
+func TestRefusalAndTheClock(t *testing.T) {
+	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
+	m := &counter{err: fault.New("OAUTH_TOKEN_FAILED", "no").With(fault.Status(401))}
+	f := open(t, m.use, func(o *secrets.Options) { o.Now = func() time.Time { return now } })
+	f.put(oauthMeta(), "client-secret")
+	f.refused("o", "a.example", "OAUTH_TOKEN_FAILED")
+	now = now.AddDate(-4, 0, 0)
+	f.refused("o", "a.example", "OAUTH_TOKEN_FAILED")
+	if n := m.n.Load(); n != 2 {
+		t.Errorf("%d requests to the endpoint, want 2", n)
+	}
 }
 
 func TestBadTokens(t *testing.T) {
