@@ -75,7 +75,7 @@ check-full: ## .ci/run, and what takes too long for each change: packages for al
 	$(MAKE) package-check
 	npm --prefix internal/e2e/clients/openapi install --ignore-scripts --no-audit --no-fund
 	HB_E2E_NPM=1 $(GO) test -count=1 -timeout 20m ./internal/importer -run TestOpenAPIOfOthers -v
-	HB_E2E_LOAD=5m $(GO) test -count=1 -timeout 20m ./internal/e2e -run TestLoad -v
+	$(MAKE) soak ONLY='^64 callers'
 	$(MAKE) fuzz T=$(T)
 
 clean:

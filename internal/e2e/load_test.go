@@ -9,7 +9,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
@@ -23,21 +22,8 @@ import (
 	"github.com/hyperbolic-gateway/hb-rest/internal/api"
 	"github.com/hyperbolic-gateway/hb-rest/internal/config"
 	"github.com/hyperbolic-gateway/hb-rest/internal/control"
+	"github.com/hyperbolic-gateway/hb-rest/internal/soak"
 )
-
-// loadTime is how long the load lasts: HB_E2E_LOAD, else three seconds.
-func loadTime(t *testing.T) time.Duration {
-	t.Helper()
-	text := os.Getenv("HB_E2E_LOAD")
-	if text == "" {
-		return 3 * time.Second
-	}
-	d, err := time.ParseDuration(text)
-	if err != nil {
-		t.Fatalf("HB_E2E_LOAD: %v", err)
-	}
-	return d
-}
 
 // allRows reads the whole trail and hands out each row.
 func allRows(t *testing.T, home string, each func(api.AuditRow)) {
@@ -73,7 +59,10 @@ func allRows(t *testing.T, home string, each func(api.AuditRow)) {
 
 // 64 callers without a pause, eight of them through a hb-rest of their own and
 // eight with writes: each gets the answer to its question, none gets an error,
-// and the trail has one row for each request that the API saw.
+// and the trail has one row for each request that the API saw. For long it is a
+// minute, on two cores: at least 1,000 calls a second, and 99 of 100 answers
+// within 100 ms. That wants a machine with nothing else to do, and is not asked
+// of the short run, whose callers are still starting.
 func TestLoad(t *testing.T) {
 	const callers, shims, writers = 64, 8, 8
 	var reads, writes atomic.Int64
@@ -131,7 +120,7 @@ func TestLoad(t *testing.T) {
 	}
 	before := resident(t, d.cmd.Process.Pid, true)
 	took := make([][]time.Duration, callers)
-	lasts := loadTime(t)
+	lasts := soak.Time(1500*time.Millisecond, time.Minute)
 	start := time.Now()
 	var wg sync.WaitGroup
 	for i := range call {
@@ -177,9 +166,14 @@ func TestLoad(t *testing.T) {
 	if grown > 128<<20 {
 		t.Errorf("the daemon grew by %d MiB", grown>>20)
 	}
-	t.Logf("%d callers, %v: %d calls (%.0f a second, %d writes), %d errors; median %v, 95 %% %v; through hb-rest %d calls, median %v, 95 %% %v; %d rows; the daemon grew by %d MiB",
-		callers, whole.Round(time.Second/10), len(all), float64(len(all))/whole.Seconds(), writes.Load(), wrong.Load(), quantile(all, 50), quantile(all, 95),
-		len(shim), quantile(shim, 50), quantile(shim, 95), rows["get"]+rows["post"], grown>>20)
+	perSecond := float64(len(all)) / whole.Seconds()
+	if p99 := quantile(all, 99); soak.Long() && (perSecond < 1000 || p99 >= 100*time.Millisecond) {
+		t.Errorf("%.0f calls a second, 99 %% within %v", perSecond, p99)
+	}
+	soak.Measured(t, "%d callers for %v: %d calls, %d writes, %.0f calls a second; %d errors or wrong answers; %d requests, %d rows; median %v, 95 %% %v, 99 %% %v; the daemon grew by %d MiB",
+		callers, whole.Round(time.Second/10), len(all), writes.Load(), perSecond, wrong.Load(), reads.Load()+writes.Load(), rows["get"]+rows["post"],
+		quantile(all, 50), quantile(all, 95), quantile(all, 99), grown>>20)
+	soak.Measured(t, "of them through %d hb-rest: %d calls; median %v, 95 %% %v, 99 %% %v", shims, len(shim), quantile(shim, 50), quantile(shim, 95), quantile(shim, 99))
 }
 
 func quantile(of []time.Duration, percent int) time.Duration {
