@@ -5,4 +5,5 @@ import "time"
 // What happens to a daemon at work: load, restarts, what hangs.
 var daemonRuns = []run{
 	{"64 callers", "internal/e2e", "TestLoad", 10 * time.Minute},
+	{"the daemon killed under creates and calls", "internal/e2e", "TestKillWhileSaving|TestKillDuringCreates|TestKillDuringCalls", 20 * time.Minute},
 }
