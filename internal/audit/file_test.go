@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/hyperbolic-gateway/hb-rest/internal/audit"
+	"github.com/hyperbolic-gateway/hb-rest/internal/soak"
 	"github.com/hyperbolic-gateway/hb-rest/internal/store"
 )
 
@@ -111,7 +112,9 @@ func manyCalls(path string) int {
 // acknowledged, and of the read rows lacks only the very last.
 func TestKill(t *testing.T) {
 	t.Parallel()
-	rounds, lost, most := 12, 0, time.Duration(0)
+	rounds, lost, most := soak.Rounds(6, 1000), 0, time.Duration(0)
+	intents, slowest := 0, time.Duration(0)
+	rnd := rand.New(rand.NewPCG(3, 12))
 	for round := range rounds {
 		path := filepath.Join(t.TempDir(), "audit.db")
 		cmd := child(t, "calls", path)
@@ -129,6 +132,10 @@ func TestKill(t *testing.T) {
 		said := map[string]int64{} // call id -> when, in microseconds
 		var order []string
 		var last int64
+		moment := rnd.IntN(150)
+		if round%20 == 19 { // anywhere in its 1,250 lines; after the last it waits for its end
+			moment = rnd.IntN(1400)
+		}
 		lines := bufio.NewScanner(out)
 		for n := 0; lines.Scan(); n++ {
 			f := strings.Fields(lines.Text())
@@ -138,7 +145,7 @@ func TestKill(t *testing.T) {
 					order = append(order, f[0]+"-"+f[1])
 				}
 			}
-			if n == 40+round*100 || lines.Text() == "all" {
+			if n == moment || lines.Text() == "all" {
 				if err := cmd.Process.Kill(); err != nil {
 					t.Fatal(err)
 				}
@@ -147,6 +154,7 @@ func TestKill(t *testing.T) {
 		_ = cmd.Wait()
 		_ = in.Close()
 
+		begun := time.Now()
 		l, f := mustOnDisk(t, path, 0, 0)
 		if f.Recovered() != "" {
 			t.Errorf("round %d: %s", round, f.Recovered())
@@ -170,8 +178,12 @@ func TestKill(t *testing.T) {
 			}
 		}
 		mustEnd(t, l, f)
+		slowest = max(slowest, time.Since(begun))
 		gap := ""
 		for _, call := range order {
+			if strings.HasPrefix(call, "write") {
+				intents++
+			}
 			switch {
 			case !there[call] && strings.HasPrefix(call, "write"):
 				t.Errorf("round %d: %s was acknowledged and is not there", round, call)
@@ -186,7 +198,8 @@ func TestKill(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d kills: no acknowledged intent lost; %d read rows lost, the oldest %v before the end", rounds, lost, most)
+	soak.Measured(t, "%d kills; %d acknowledged intents, 0 lost, 0 trails that do not verify; %d read rows lost, the oldest %v before the end (limit 500 ms); slowest start and check %v",
+		rounds, intents, lost, most.Round(100*time.Microsecond), slowest.Round(time.Millisecond))
 	// A busy machine can put the writer off for longer than the 5 ms of a quiet one.
 	if most > 500*time.Millisecond {
 		t.Errorf("a read row was not on the disk %v after it was made", most)
@@ -393,24 +406,36 @@ func TestDamageIsFound(t *testing.T) {
 	}
 	rnd := rand.New(rand.NewPCG(9, 10))
 	found := 0
-	for i := range 120 {
+	// 1,000 bits, 400 sectors or pages, 400 cuts in a long run.
+	bits, pages, cuts := soak.Rounds(30, 1000), soak.Rounds(15, 400), soak.Rounds(15, 400)
+	aside, slowest := 0, time.Duration(0)
+	for i := range bits + pages + cuts {
 		data := bytes.Clone(whole)
-		switch at := rnd.IntN(len(data)); i % 3 {
-		case 0:
+		switch at := rnd.IntN(len(data)); {
+		case i < bits:
 			data[at] ^= 1 << rnd.IntN(8)
-		case 1:
-			at = at / 512 * 512
-			clear(data[at : at+512])
-		case 2:
+		case i < bits+pages:
+			size := 512
+			if i%2 == 0 {
+				size = os.Getpagesize()
+			}
+			at = at / size * size
+			clear(data[at : at+size])
+		default:
 			data = data[:at]
 		}
 		if err := os.WriteFile(path, data, 0o600); err != nil {
 			t.Fatal(err)
 		}
+		begun := time.Now()
 		l, f, err := onDisk(path, 0, 0)
 		if err != nil {
 			t.Errorf("damage %d: %v", i, err)
 			continue
+		}
+		slowest = max(slowest, time.Since(begun))
+		if f.Recovered() != "" {
+			aside++
 		}
 		report, err := l.Verify(t.Context(), head)
 		mustEnd(t, l, f)
@@ -435,7 +460,8 @@ func TestDamageIsFound(t *testing.T) {
 			_ = os.Remove(name)
 		}
 	}
-	t.Logf("%d of 120 damages had touched a row, and were found", found)
+	soak.Measured(t, "%d flipped bits, %d zeroed sectors or pages, %d cuts; %d had touched a row and were found, %d files set aside, 0 deaths, 0 silent changes; slowest start %v",
+		bits, pages, cuts, found, aside, slowest.Round(time.Millisecond))
 }
 
 // lastRows opens the trail and reads its last rows.
