@@ -102,7 +102,8 @@ type Daemon struct {
 	end           context.CancelFunc
 	quit          chan struct{}
 	quitOnce      sync.Once
-	control       sync.WaitGroup // the control socket's server
+	socket        *control.Listener // a person's commands; taken before the port, served once the token is written
+	control       sync.WaitGroup    // the control socket's server
 	endFace       context.CancelFunc
 	cutFace       context.CancelFunc // ends what its callers still wait for
 	stopping      bool
@@ -145,6 +146,11 @@ func (d *Daemon) start(ctx context.Context) (err error) {
 	if err := d.openVault(ctx); err != nil { // it may ask a person: nobody waits at the port meanwhile
 		return err
 	}
+	// Who sees the port accept may run a command at once: its connection waits
+	// here until face serves it.
+	if d.socket, err = control.Listen(d.given.ControlSocket); err != nil {
+		return err
+	}
 	if err := d.listen(ctx); err != nil {
 		return err
 	}
@@ -159,9 +165,7 @@ func (d *Daemon) start(ctx context.Context) (err error) {
 	}
 	d.tokens.Set(tok)
 	d.started = d.now()
-	if err := d.face(ctx); err != nil { // whoever sees the status may use the token
-		return err
-	}
+	d.face(ctx) // after the token: whoever sees the status may use it
 	d.server = bridge.Server(bridge.New(d, d.tokens, bridge.Options{Log: d.log, Version: d.version}))
 	d.silent = control.NewNewcomers()
 	d.server.ConnState = d.silent.Note
@@ -200,22 +204,17 @@ func (d *Daemon) listen(ctx context.Context) error {
 }
 
 // face serves the control socket.
-func (d *Daemon) face(ctx context.Context) error {
-	l, err := control.Listen(d.given.ControlSocket)
-	if err != nil {
-		return err
-	}
+func (d *Daemon) face(ctx context.Context) {
 	ctx, d.endFace = context.WithCancel(context.WithoutCancel(ctx))
 	var late context.Context
 	late, d.cutFace = context.WithCancel(context.Background())
 	d.control.Go(func() {
 		defer d.cutFace()
 		me := person{Daemon: d, stop: func() { d.quitOnce.Do(func() { close(d.quit) }) }}
-		if err := control.Serve(ctx, l, me, control.Options{Log: d.log, Version: d.version, Grace: stopGrace, Cut: late}); err != nil {
+		if err := control.Serve(ctx, d.socket, me, control.Options{Log: d.log, Version: d.version, Grace: stopGrace, Cut: late}); err != nil {
 			d.log.Error("the control socket stopped", "cause", err)
 		}
 	})
-	return nil
 }
 
 // release closes what start has opened, newest first.
@@ -223,6 +222,9 @@ func (d *Daemon) release() error {
 	d.endFace()
 	d.control.Wait()
 	var errs []error
+	if d.socket != nil {
+		errs = append(errs, d.socket.Close())
+	}
 	if d.listener != nil && d.server == nil {
 		errs = append(errs, d.listener.Close())
 	}
