@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/hyperbolic-gateway/hb-rest/internal/bridge"
 	"github.com/hyperbolic-gateway/hb-rest/internal/outbound"
+	"github.com/hyperbolic-gateway/hb-rest/internal/soak"
 	"github.com/hyperbolic-gateway/hb-rest/internal/token"
 )
 
@@ -181,11 +183,13 @@ func (c *callers) total() (all, writes int64) {
 	return all, writes
 }
 
-// 300 times the token changes under eight shims that call without a pause. Each
-// reads the file anew when it is refused, and no call fails, none is sent twice.
+// Promise 8: rotation never breaks a client. 300 times the token changes under
+// eight shims that call without a pause, and under somebody who reads the file as
+// fast as it can be read, 50,000 times at least. Each read has a whole token; each
+// shim reads the file anew when it is refused, no call fails, none is sent twice.
 func TestTokenChangesUnderCalls(t *testing.T) {
 	t.Parallel()
-	const changes = 300
+	changes, least := soak.Rounds(20, 300), int64(soak.Rounds(1000, 50_000))
 	up := newCounter(t)
 	w := newWorld(t, private, outbound.Options{})
 	w.create(up.doc())
@@ -195,10 +199,13 @@ func TestTokenChangesUnderCalls(t *testing.T) {
 	var gate sync.RWMutex
 	var refused atomic.Int64
 	holder := &token.Holder{}
+	var written sync.Map // each token, from before it was in the file
+	written.Store(w.tok, true)
 	change := func() {
 		gate.Lock()
 		defer gate.Unlock()
 		tok := token.New()
+		written.Store(tok, true)
 		holder.Set(tok)
 		if err := token.Write(w.cfg.TokenPath, tok); err != nil {
 			t.Error(err)
@@ -221,20 +228,48 @@ func TestTokenChangesUnderCalls(t *testing.T) {
 	for i := range agents {
 		agents[i] = w.agent(door.Listener.Addr().String())
 	}
+	var reads, bad atomic.Int64
+	stop := make(chan struct{})
+	var reader sync.WaitGroup
+	reader.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			data, err := os.ReadFile(w.cfg.TokenPath) // as a client in any language would
+			tok, whole := strings.CutSuffix(string(data), "\n")
+			if _, known := written.Load(tok); err != nil || !whole || !known {
+				if bad.Add(1) <= 5 {
+					t.Errorf("read %d: %v, %d bytes", reads.Load(), err, len(data))
+				}
+			}
+			reads.Add(1)
+		}
+	})
 	c := startCallers(t, agents)
-	for range changes {
+	made := 0
+	for ; made < changes || reads.Load() < least; made++ {
 		change()
 		c.round()
 	}
 	c.end()
-	if len(c.codes) > 0 {
+	close(stop)
+	reader.Wait()
+	var failed int64
+	for _, n := range c.codes {
+		failed += n
+	}
+	if failed > 0 {
 		t.Errorf("failed calls: %v", c.codes)
 	}
 	all, writes := c.total()
 	if n := up.writes.Load(); n != writes {
 		t.Errorf("%d writes were answered, %d arrived", writes, n)
 	}
-	t.Logf("%d changes of the token, %d calls answered, %d refused once and sent again", changes, all, refused.Load())
+	soak.Measured(t, "%d changes of the token, %d reads of its file, %d of them short or wrong; %d calls answered, %d of them refused once and sent again, %d failed, %d writes sent twice",
+		made, reads.Load(), bad.Load(), all, refused.Load(), failed, up.writes.Load()-writes)
 }
 
 type statusWriter struct {
@@ -249,12 +284,12 @@ func (s *statusWriter) WriteHeader(code int) {
 
 func (s *statusWriter) Unwrap() http.ResponseWriter { return s.ResponseWriter }
 
-// 30 times the daemon restarts under eight shims that call without a pause.
+// 300 times the daemon restarts under eight shims that call without a pause.
 // While it is away they are told so; never that their token is wrong, that the
 // token file cannot be read, or that a stranger has the port.
 func TestRestartsUnderCalls(t *testing.T) {
 	t.Parallel()
-	const restarts = 30
+	restarts := soak.Rounds(10, 300)
 	up := newCounter(t)
 	addr := fixedAddr(t) // a real daemon keeps its port too
 	w := newWorld(t, map[string]string{"HB_WRAP_ALLOW_PRIVATE": "1", "HB_WRAP_ADDR": addr}, outbound.Options{})
@@ -281,7 +316,7 @@ func TestRestartsUnderCalls(t *testing.T) {
 	if n := up.writes.Load(); n < writes || n > writes+c.codes["BRIDGE_UNREACHABLE"] {
 		t.Errorf("%d writes were answered, %d arrived, %v", writes, n, c.codes)
 	}
-	t.Logf("%d restarts, %d calls answered, told meanwhile: %v", restarts, all, c.codes)
+	soak.Measured(t, "%d restarts of the daemon, %d calls answered; told while it was away: %v", restarts, all, c.codes)
 }
 
 // fixedAddr is an address that is free and stays so while nobody listens there:

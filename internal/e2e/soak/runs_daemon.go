@@ -6,4 +6,5 @@ import "time"
 var daemonRuns = []run{
 	{"64 callers", "internal/e2e", "TestLoad", 10 * time.Minute},
 	{"the daemon killed under creates and calls", "internal/e2e", "TestKillWhileSaving|TestKillDuringCreates|TestKillDuringCalls", 20 * time.Minute},
+	{"token changed under callers", "internal/daemon", "TestTokenChangesUnderCalls|TestRestartsUnderCalls", 10 * time.Minute},
 }
