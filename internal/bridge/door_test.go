@@ -203,46 +203,6 @@ func TestTokenHeaders(t *testing.T) {
 	}
 }
 
-// Promise 7: no token, no work, however often it is tried. The handler is
-// called directly; nothing of the transport is in question here.
-func TestWrongTokensDoNoWork(t *testing.T) {
-	f := &fake{}
-	h := &token.Holder{}
-	h.Set(testToken)
-	handler := bridge.New(f, h, bridge.Options{})
-	ctx := context.WithValue(context.Background(), http.LocalAddrContextKey, addr("127.0.0.1:4111"))
-	targets := []struct{ method, path string }{
-		{"GET", "/wrap/status"},
-		{"GET", "/wrap/manifest"},
-		{"GET", "/wrap/wrapper?id=a"},
-		{"GET", "/wrap/secrets"},
-		{"POST", "/wrap/run"},
-		{"POST", "/wrap/test"},
-		{"POST", "/wrap/derive"},
-		{"POST", "/wrap/wrappers"},
-		{"GET", "/"},
-	}
-	for i := range 100_000 {
-		target := targets[i%len(targets)]
-		r := httptest.NewRequestWithContext(ctx, target.method, target.path, http.NoBody)
-		r.Host = "127.0.0.1:4111"
-		wrong := []byte(testToken)
-		wrong[i%64] = "0123456789abcdefg"[(i/64)%17]
-		if string(wrong) == testToken {
-			wrong[i%64] = 'x'
-		}
-		r.Header.Set("Authorization", "Bearer "+string(wrong))
-		w := httptest.NewRecorder()
-		handler.ServeHTTP(w, r)
-		if w.Code != 401 {
-			t.Fatalf("%s %s with %s: %d", target.method, target.path, wrong, w.Code)
-		}
-	}
-	if calls, revision := f.asked(); len(calls) != 0 || revision != 0 {
-		t.Errorf("the backend was asked: %d calls, revision %d times", len(calls), revision)
-	}
-}
-
 // D17: a token stops working at the moment another replaces it.
 func TestTokenOfThePreviousStart(t *testing.T) {
 	s := serve(t, &fake{})
