@@ -218,17 +218,19 @@ func (by Editor) saveAll(entries []*entry, priority map[string]int, origins map[
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.c.removed = removed
+	s.c.revision = rev
 	for _, e := range entries {
 		if old := s.c.entries[e.id]; old != nil {
 			e.verified = old.verified // it may have worked meanwhile
 		}
 		s.c.put(e)
+		s.c.note(e.id)
 		delete(s.noted, e.id)
 	}
 	for id, p := range priority {
 		s.c.set.setPriority(id, p)
+		s.c.note(id)
 	}
-	s.c.revision = rev
 	s.revised()
 	return rev, nil
 }

@@ -104,6 +104,7 @@ func (by Editor) Delete(id string) (rev uint64, err error) {
 	s.c.removed = removed
 	s.c.set.setPriority(id, 0)
 	s.c.revision = rev
+	s.c.note(id)
 	s.revised()
 	delete(s.verified, id)
 	delete(s.noted, id)

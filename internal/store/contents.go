@@ -44,6 +44,8 @@ type contents struct {
 	folded   map[string]string    // id in lower case -> id
 	tools    map[string]string    // tool name in lower case -> id
 	removed  map[string]time.Time // wrappers that are not there but have versions -> when they were removed
+	changed  map[string]uint64    // wrappers changed or removed after floor -> the revision that did it last
+	floor    uint64               // what led to this revision is not known: it is the first one of this reading, or changed was full
 	set      set
 }
 
@@ -65,8 +67,8 @@ type entry struct {
 func newContents() *contents {
 	return &contents{
 		revision: 1, entries: map[string]*entry{}, folded: map[string]string{}, tools: map[string]string{},
-		removed: map[string]time.Time{},
-		set:     set{settings: map[string]string{}, priority: map[string]int{}},
+		removed: map[string]time.Time{}, changed: map[string]uint64{},
+		set: set{settings: map[string]string{}, priority: map[string]int{}},
 	}
 }
 
@@ -173,6 +175,7 @@ func (img *image) read() (*reading, error) {
 	r.fields(img)
 	r.readRemoved(img)
 	r.set = readSet(img)
+	r.floor = r.revision
 	if missing := int64(count) - int64(len(r.entries)); whole && missing > 0 {
 		r.faults = append(r.faults, fmt.Sprintf("%d wrappers are missing, and their ids with them", missing))
 	}

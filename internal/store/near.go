@@ -24,9 +24,10 @@ func nearest(id string, ids []string) string {
 	var found []candidate
 	want := strings.ToLower(id)
 	limit := max(2, len(want)/3)
+	row := make([]int, len(want)+limit+1)
 	for _, have := range ids {
 		low := strings.ToLower(have)
-		d := distance(want, low, limit)
+		d := distance(want, low, limit, row)
 		// A part of an id, such as its first words, is near too, but less.
 		if d > limit && len(want) >= 3 && strings.Contains(low, want) {
 			d = limit
@@ -47,12 +48,13 @@ func nearest(id string, ids []string) string {
 }
 
 // distance is the number of single characters to insert, delete or replace to
-// make a into b, or more than limit if it is more.
-func distance(a, b string, limit int) int {
+// make a into b, or more than limit if it is more. row is room for one number
+// more than b has characters.
+func distance(a, b string, limit int, row []int) int {
 	if d := len(a) - len(b); d > limit || -d > limit {
 		return limit + 1
 	}
-	row := make([]int, len(b)+1)
+	row = row[:len(b)+1]
 	for j := range row {
 		row[j] = j
 	}
