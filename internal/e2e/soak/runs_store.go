@@ -4,7 +4,8 @@ import "time"
 
 // What happens to files: killed while writing, power cut, full disk, damage.
 var storeRuns = []run{
-	{"wrappers saved, killed at a random moment", "internal/store", "TestKilled", 20 * time.Minute},
+	{"a store changed in all ways, killed at a random moment", "internal/store", "TestKilled", 30 * time.Minute},
+	{"a store being made, killed at a random moment", "internal/store", "TestKilledAtCreation", 20 * time.Minute},
 	{"audit rows written, killed at a random moment", "internal/audit", "TestKill", 40 * time.Minute},
 	{"cortex indexing, killed at a random moment", "internal/cortex", "TestKilledWhileIndexing", 20 * time.Minute},
 	{"a damaged audit file", "internal/audit", "TestDamageIsFound", 20 * time.Minute},
