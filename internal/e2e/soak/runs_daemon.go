@@ -8,4 +8,5 @@ var daemonRuns = []run{
 	{"the daemon killed under creates and calls", "internal/e2e", "TestKillWhileSaving|TestKillDuringCreates|TestKillDuringCalls", 20 * time.Minute},
 	{"token changed under callers", "internal/daemon", "TestTokenChangesUnderCalls|TestRestartsUnderCalls", 10 * time.Minute},
 	{"daemon restarted under eight hb-rest", "internal/e2e", "TestRestartsUnderShims", 15 * time.Minute},
+	{"SIGTERM under load", "internal/e2e", "TestTermUnderLoad", 15 * time.Minute},
 }
