@@ -11,7 +11,9 @@ import (
 )
 
 // As many connections as may be in use at once are kept: 1000 requests, 32 at
-// a time, cost 40 connections at most.
+// a time, cost few more than 32 connections. A caller that finds none free
+// dials, also when one becomes free meanwhile, which is what a busy machine adds
+// to that; with eight kept it were some 400.
 func TestIdleConnectionsAreKept(t *testing.T) {
 	w := newWorld(t)
 	w.serve("http://api.example.com", http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
@@ -35,7 +37,7 @@ func TestIdleConnectionsAreKept(t *testing.T) {
 	}
 	close(work)
 	callers.Wait()
-	if dials, _ := w.counts(); dials > 40 {
-		t.Errorf("%d connections for 1000 requests, want 40 at most", dials)
+	if dials, _ := w.counts(); dials > 100 {
+		t.Errorf("%d connections for 1000 requests, want 100 at most", dials)
 	}
 }
