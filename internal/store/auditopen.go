@@ -290,6 +290,11 @@ func (f *AuditFile) Rotate(first []byte) error {
 	f.turn++
 	err = os.Rename(f.path, older)
 	if err == nil {
+		// Before the new file has the name: a power cut may leave the later of two
+		// names without the earlier, and the old file would be under neither.
+		err = syncFolder(filepath.Dir(f.path))
+	}
+	if err == nil {
 		// If this fails, open makes an empty file, which has the older ones before it.
 		err = place(temp, f.path)
 	}

@@ -111,8 +111,9 @@ func unknown(img *image) []more {
 	return out
 }
 
-// setAside gives the file a second name that says what it is and when. The
-// first name stays, so that there is a store at every moment.
+// setAside gives the file a second name that says what it is and when, and that
+// lasts through a power cut. The first name stays, so that there is a store at
+// every moment.
 func setAside(path string, now time.Time) (kept string, err error) {
 	for i := range 100 {
 		kept = path + ".damaged-" + now.UTC().Format("20060102T150405Z")
@@ -126,6 +127,9 @@ func setAside(path string, now time.Time) (kept string, err error) {
 	}
 	if err != nil && !errors.Is(err, fs.ErrExist) { // a file system without hard links
 		err = copyFile(path, kept)
+	}
+	if err == nil {
+		err = syncFolder(filepath.Dir(kept))
 	}
 	return kept, err
 }

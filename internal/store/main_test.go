@@ -144,18 +144,26 @@ func checkFile(t *testing.T, path string) {
 	if err := os.WriteFile(copied, data, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	db, err := bbolt.Open(copied, 0o600, &bbolt.Options{ReadOnly: true, PreLoadFreelist: true, Timeout: time.Second})
+	if err := checked(copied); err != nil {
+		t.Error(err)
+	}
+}
+
+// checked runs bbolt's own check over a closed file.
+func checked(path string) error {
+	db, err := bbolt.Open(path, 0o600, &bbolt.Options{ReadOnly: true, PreLoadFreelist: true, Timeout: time.Second})
 	if err != nil {
-		t.Errorf("bbolt cannot open the file: %v", err)
-		return
+		return fmt.Errorf("bbolt cannot open the file: %w", err)
 	}
 	defer db.Close()
+	var errs []error
 	_ = db.View(func(tx *bbolt.Tx) error {
 		for err := range tx.Check() {
-			t.Errorf("bbolt's check: %v", err)
+			errs = append(errs, fmt.Errorf("bbolt's check: %w", err))
 		}
 		return nil
 	})
+	return errors.Join(errs...)
 }
 
 // stored is where the last saved record of a wrapper has its document within a

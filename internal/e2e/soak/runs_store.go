@@ -8,6 +8,8 @@ var storeRuns = []run{
 	{"a store being made, killed at a random moment", "internal/store", "TestKilledAtCreation", 20 * time.Minute},
 	{"audit rows written, killed at a random moment", "internal/audit", "TestKill", 40 * time.Minute},
 	{"cortex indexing, killed at a random moment", "internal/cortex", "TestKilledWhileIndexing", 20 * time.Minute},
+	{"a store after a power cut", "internal/store", "TestPowerCut", 30 * time.Minute},
+	{"an audit trail after a power cut", "internal/store", "TestAuditPowerCut", 30 * time.Minute},
 	{"a damaged audit file", "internal/audit", "TestDamageIsFound", 20 * time.Minute},
 	{"one change of an audit trail", "internal/audit", "TestEveryMutationIsFound", 20 * time.Minute},
 }
