@@ -13,12 +13,17 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
+	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/hyperbolic-gateway/hb-rest/internal/soak"
 )
 
 // A desktop is a private session bus with a real gnome-keyring.
@@ -467,10 +472,97 @@ func keyItemOf(home string) string {
 	return "master-" + hex.EncodeToString(sum[:6])
 }
 
-// Another program of the same user, without special rights, can read neither
-// the daemon's memory nor its environment, and there is no core of it to read.
+// ways are how a program without special rights gets at another of the same
+// user: what /proc shows, the calls that read memory, write it or take open
+// files, and a higher limit for cores. Each returns nil when it was let in.
+var ways = map[string]func(pid int) error{
+	"/proc/PID/mem":       func(pid int) error { return readProc(pid, "mem") },
+	"/proc/PID/environ":   func(pid int) error { return readProc(pid, "environ") },
+	"/proc/PID/auxv":      func(pid int) error { return readProc(pid, "auxv") },
+	"/proc/PID/maps":      func(pid int) error { return readProc(pid, "maps") },
+	"/proc/PID/smaps":     func(pid int) error { return readProc(pid, "smaps") },
+	"/proc/PID/pagemap":   func(pid int) error { return readProc(pid, "pagemap") },
+	"/proc/PID/syscall":   func(pid int) error { return readProc(pid, "syscall") },
+	"/proc/PID/fd/0":      func(pid int) error { return readLink(pid, "fd/0") },
+	"/proc/PID/exe":       func(pid int) error { return readLink(pid, "exe") },
+	"/proc/PID/cwd":       func(pid int) error { return readLink(pid, "cwd") },
+	"/proc/PID/root":      func(pid int) error { return readLink(pid, "root") },
+	"/proc/PID/map_files": func(pid int) error { _, err := os.ReadDir(fmt.Sprintf("/proc/%d/map_files", pid)); return err },
+	"process_vm_readv":    func(pid int) error { return vm(pid, unix.ProcessVMReadv) },
+	"process_vm_writev":   func(pid int) error { return vm(pid, unix.ProcessVMWritev) },
+	"ptrace attach":       func(pid int) error { return traced(pid, unix.PtraceAttach(pid)) },
+	"ptrace seize":        func(pid int) error { return traced(pid, unix.PtraceSeize(pid)) },
+	"pidfd_getfd":         takeFile,
+	"prlimit of core size": func(pid int) error {
+		return unix.Prlimit(pid, unix.RLIMIT_CORE, &unix.Rlimit{Cur: 1 << 20, Max: 1 << 20}, nil)
+	},
+}
+
+func readProc(pid int, name string) error {
+	f, err := os.Open(fmt.Sprintf("/proc/%d/%s", pid, name))
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if _, err = f.Read(make([]byte, 8)); errors.Is(err, syscall.EIO) && name == "mem" {
+		return nil // the file is open, and address 0 is not in use
+	}
+	return err
+}
+
+func readLink(pid int, name string) error {
+	_, err := os.Readlink(fmt.Sprintf("/proc/%d/%s", pid, name))
+	return err
+}
+
+// vm calls with an address that nobody uses: who is let in is told that.
+func vm(pid int, call func(pid int, local []unix.Iovec, remote []unix.RemoteIovec, flags uint) (int, error)) error {
+	buf := make([]byte, 8)
+	_, err := call(pid, []unix.Iovec{{Base: &buf[0], Len: 8}}, []unix.RemoteIovec{{Base: 8, Len: 8}}, 0)
+	if errors.Is(err, syscall.EFAULT) {
+		return nil
+	}
+	return err
+}
+
+// traced lets go again of what it has got hold of.
+func traced(pid int, err error) error {
+	if err != nil {
+		return err
+	}
+	_ = unix.PtraceInterrupt(pid)
+	_, _ = unix.Wait4(pid, nil, unix.WALL, nil)
+	return unix.PtraceDetach(pid)
+}
+
+// takeFile takes the file that the process writes its log to.
+func takeFile(pid int) error {
+	of, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(of)
+	fd, err := unix.PidfdGetfd(of, 2, 0)
+	if err == nil {
+		_ = unix.Close(fd)
+	}
+	return err
+}
+
+// Another program of the same user, without special rights, gets at neither the
+// memory nor the environment nor the open files of the daemon and of
+// hbrestd-keyring, and there is no core to read when they die: every way is
+// refused, all of which lead to a program that hides nothing.
 func TestMemoryIsOutOfReach(t *testing.T) {
+	if of := os.Getenv("HB_E2E_INSIDE"); of != "" {
+		tryWays(t, of)
+		return
+	}
 	bin, err := keyringProgram()
+	if err != nil {
+		t.Fatal(err)
+	}
+	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -479,7 +571,9 @@ func TestMemoryIsOutOfReach(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(home) })
-	var as *syscall.SysProcAttr // root may read everything: the test is about somebody else
+	prober := filepath.Join(home, "prober")
+	copyFile(t, self, prober)
+	var as *syscall.SysProcAttr // root may do everything: the test is about somebody else
 	if os.Geteuid() == 0 {
 		const nobody = 65534
 		as = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
@@ -487,44 +581,127 @@ func TestMemoryIsOutOfReach(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	read := func(pid int, name string) error {
-		cmd := exec.Command("head", "-c", "1", fmt.Sprintf("/proc/%d/%s", pid, name))
-		cmd.SysProcAttr = as
-		return cmd.Run()
+	// get tries every way into a process and returns those that lead there.
+	get := func(pid int) (in []string) {
+		t.Helper()
+		cmd := exec.Command(prober, "-test.run=^"+t.Name()+"$", "-test.v")
+		cmd.SysProcAttr, cmd.Dir = as, home
+		cmd.Env = []string{"HB_E2E_INSIDE=" + strconv.Itoa(pid), "TMPDIR=" + home}
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		tried := 0
+		for line := range strings.Lines(string(out)) {
+			if _, way, found := strings.Cut(strings.TrimSpace(line), "let in: "); found {
+				in, tried = append(in, way), tried+1
+			} else if strings.Contains(line, "refused: ") {
+				tried++
+			}
+		}
+		if tried != len(ways) {
+			t.Fatalf("%d ways of %d were tried:\n%s", tried, len(ways), out)
+		}
+		return in
 	}
-	d := &process{cmd: exec.Command(filepath.Join(bin, "hbrestd"), "run"), stderr: newLog()}
-	d.cmd.Env, d.cmd.SysProcAttr = []string{"HB_WRAP_HOME=" + home + "/home", "HB_WRAP_ADDR=127.0.0.1:0"}, as
-	pipe, err := d.cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
+	start := func(wait string, argv ...string) *process {
+		t.Helper()
+		d := &process{cmd: exec.Command(argv[0], argv[1:]...), stderr: newLog()}
+		d.cmd.Env = []string{"HB_WRAP_HOME=" + home + "/home", "HB_WRAP_ADDR=127.0.0.1:0", "GOTRACEBACK=crash", "PATH=" + os.Getenv("PATH")}
+		d.cmd.SysProcAttr, d.cmd.Dir = as, home
+		pipe, err := d.cmd.StderrPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := d.cmd.StdinPipe(); err != nil { // held open: hbrestd-keyring waits for its request
+			t.Fatal(err)
+		}
+		if err := d.cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		go d.stderr.collect(bufio.NewScanner(pipe))
+		t.Cleanup(d.kill)
+		if wait != "" {
+			if _, err := d.stderr.waitFor(regexp.MustCompile(wait)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return d
 	}
-	if err := d.cmd.Start(); err != nil {
-		t.Fatal(err)
+	daemon := func() *process {
+		return start(listening.String(), "sh", "-c", "ulimit -c $(ulimit -H -c); exec "+bin+"/hbrestd run")
 	}
-	go d.stderr.collect(bufio.NewScanner(pipe))
-	t.Cleanup(d.kill)
-	if _, err := d.stderr.waitFor(listening); err != nil {
-		t.Fatal(err)
-	}
-	// The same look at a program that hides nothing: it is the daemon that refuses.
-	sleep := exec.Command("sleep", "60")
-	sleep.SysProcAttr = as
-	if err := sleep.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer end(sleep)
-	for _, name := range []string{"environ", "auxv"} {
-		if err := read(sleep.Process.Pid, name); err != nil {
-			t.Fatalf("this machine shows no program's %s: %v", name, err)
+
+	// What each way leads to on this machine, where nothing is hidden.
+	open := get(start("", "sleep", "60").cmd.Process.Pid)
+	for _, must := range []string{"/proc/PID/mem", "/proc/PID/environ", "/proc/PID/maps", "/proc/PID/auxv", "process_vm_readv"} {
+		if !slices.Contains(open, must) {
+			t.Errorf("this machine lets nobody in by %s, whatever a program does", must)
 		}
 	}
-	for _, name := range []string{"environ", "mem", "maps", "auxv", "exe", "fd/0"} {
-		if err := read(d.cmd.Process.Pid, name); err == nil {
-			t.Errorf("a program of the same user reads the daemon's %s", name)
-		}
+	d := daemon()
+	into := get(d.cmd.Process.Pid)
+	if len(into) > 0 {
+		t.Errorf("a program of the same user gets at the daemon by %q", into)
 	}
 	limits, err := os.ReadFile(fmt.Sprintf("/proc/%d/limits", d.cmd.Process.Pid))
 	if err != nil || !regexp.MustCompile(`Max core file size +0 +0 `).Match(limits) {
 		t.Errorf("%v\n%s", err, limits)
+	}
+	helper := start("", filepath.Join(bin, "hbrestd-keyring"))
+	time.Sleep(100 * time.Millisecond) // it hides before it reads; there is nothing else to wait for
+	intoHelper := get(helper.cmd.Process.Pid)
+	if len(intoHelper) > 0 {
+		t.Errorf("a program of the same user gets at hbrestd-keyring by %q", intoHelper)
+	}
+
+	// No core is left of one that dies, even where cores may be as large as they like.
+	dumped := func(d *process, sig syscall.Signal) bool {
+		t.Helper()
+		if err := d.cmd.Process.Signal(sig); err != nil {
+			t.Fatal(err)
+		}
+		_ = d.wait()
+		status, ok := d.cmd.ProcessState.Sys().(syscall.WaitStatus)
+		if !ok || status.Exited() && status.ExitStatus() == 0 {
+			t.Errorf("%v: %v", sig, d.cmd.ProcessState)
+		}
+		return ok && status.CoreDump()
+	}
+	cores, possible := 0, dumped(start("(ready)", "sh", "-c", "ulimit -c $(ulimit -H -c); echo ready >&2; exec sleep 60"), syscall.SIGABRT)
+	signals := []syscall.Signal{syscall.SIGABRT, syscall.SIGSEGV, syscall.SIGQUIT, syscall.SIGBUS, syscall.SIGTRAP}
+	for i, sig := range signals {
+		if i > 0 {
+			d = daemon()
+		}
+		if dumped(d, sig) {
+			cores++
+			t.Errorf("the daemon leaves a core when it gets %v", sig)
+		}
+	}
+	if dumped(helper, syscall.SIGABRT) {
+		cores++
+		t.Error("hbrestd-keyring leaves a core")
+	}
+	if left, _ := filepath.Glob(filepath.Join(home, "core*")); len(left) > 0 && !possible || len(left) > 1 {
+		t.Errorf("left behind: %q", left)
+	}
+	soak.Measured(t, "%d ways into a process of the same user, %d of them open into one that hides nothing, %d into hbrestd, %d into hbrestd-keyring; %d cores after %d deaths (another program leaves one: %v)",
+		len(ways), len(open), len(into), len(intoHelper), cores, len(signals)+1, possible)
+}
+
+// tryWays is the program of the same user.
+func tryWays(t *testing.T, of string) {
+	pid, err := strconv.Atoi(of)
+	if err != nil {
+		t.Fatal(err)
+	}
+	runtime.LockOSThread() // tracing belongs to a thread
+	for name, way := range ways {
+		if err := way(pid); err != nil {
+			t.Logf("refused: %s: %v", name, err)
+			continue
+		}
+		t.Logf("let in: %s", name)
 	}
 }
