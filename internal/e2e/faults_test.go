@@ -33,6 +33,7 @@ import (
 	"github.com/hyperbolic-gateway/hb-rest/internal/api"
 	"github.com/hyperbolic-gateway/hb-rest/internal/client"
 	"github.com/hyperbolic-gateway/hb-rest/internal/fault"
+	"github.com/hyperbolic-gateway/hb-rest/internal/soak"
 )
 
 // A rude server does to each connection what its script says.
@@ -335,8 +336,10 @@ func TestBrokenConnections(t *testing.T) {
 	caller := client.New(client.Options{URL: u, TokenFiles: []string{filepath.Join(home, "wrap", "token")}, Started: time.Unix(0, 0)})
 
 	fresh := resident(t, d.cmd.Process.Pid, true)
-	var mu sync.Mutex
+	var mu sync.Mutex              // guards the rest
 	sent := map[string]breakdown{} // the writes, by wrapper
+	var slowest time.Duration
+	var most int64 // bytes that the daemon grew by in one case
 	check := func(i int, b breakdown, method string, alone bool) {
 		r := newRude(t, b.script)
 		if b.script == nil {
@@ -390,6 +393,9 @@ func TestBrokenConnections(t *testing.T) {
 		if grown > 64<<20 {
 			t.Errorf("%s: the daemon grew by %d MiB", what, grown>>20)
 		}
+		mu.Lock()
+		slowest, most = max(slowest, took), max(most, grown)
+		mu.Unlock()
 		if n := r.conns.Load(); n > 3 {
 			t.Errorf("%s: %d connections, want three tries at most", what, n)
 		}
@@ -467,6 +473,7 @@ func TestBrokenConnections(t *testing.T) {
 	if len(want) < 3 {
 		t.Errorf("only %d kinds of goroutines were seen: %v", len(want), want)
 	}
+	soak.Measured(t, "%d ways to break a connection, read and write: the slowest %v with a limit of %v, the daemon grew by %d MiB at most", len(all), slowest.Round(time.Millisecond), limit, most>>20)
 }
 
 // settle waits until a count has come back to where it was.

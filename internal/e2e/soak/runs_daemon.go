@@ -9,4 +9,5 @@ var daemonRuns = []run{
 	{"token changed under callers", "internal/daemon", "TestTokenChangesUnderCalls|TestRestartsUnderCalls", 10 * time.Minute},
 	{"daemon restarted under eight hb-rest", "internal/e2e", "TestRestartsUnderShims", 15 * time.Minute},
 	{"SIGTERM under load", "internal/e2e", "TestTermUnderLoad", 15 * time.Minute},
+	{"APIs that hang, drip and burst", "internal/e2e", "TestHungAmongHealthy|TestBrokenConnections", 10 * time.Minute},
 }
