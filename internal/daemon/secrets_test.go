@@ -25,6 +25,7 @@ import (
 	"github.com/hyperbolic-gateway/hb-rest/internal/control"
 	"github.com/hyperbolic-gateway/hb-rest/internal/fault"
 	"github.com/hyperbolic-gateway/hb-rest/internal/outbound"
+	"github.com/hyperbolic-gateway/hb-rest/internal/soak"
 )
 
 // value is the credential of these tests. It has a character for which each
@@ -589,7 +590,8 @@ func TestRefusedSecretIsSentOnce(t *testing.T) {
 	}
 }
 
-// 200 calls at once share one mint, before and after a refusal.
+// 200 calls at once make one token request, before and after a refusal of the
+// token by the API: two rounds, or 30.
 func TestParallelCallsMintOnce(t *testing.T) {
 	t.Parallel()
 	s := newSafe(t)
@@ -608,7 +610,8 @@ func TestParallelCallsMintOnce(t *testing.T) {
 	})
 	s.put(minted("o", "client-secret-1", mint.at("a.test")+"/token", "body", "a.test"))
 	s.create(authed("w", up.at("a.test")+"/", "o"))
-	for round := range int64(3) {
+	rounds := int64(soak.Rounds(2, 30))
+	for round := range rounds {
 		oldest.Store(round + 1)
 		var wg sync.WaitGroup
 		var wrong atomic.Int64
@@ -632,6 +635,7 @@ func TestParallelCallsMintOnce(t *testing.T) {
 			t.Errorf("round %d: %d mints in all, want %d", round, got, round+1)
 		}
 	}
+	soak.Measured(t, "%d rounds of 200 calls at once whose token is refused: %d token requests", rounds, n.Load())
 }
 
 // A page on another origin is not read, so it gets no credential either; pages

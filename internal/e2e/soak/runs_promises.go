@@ -7,5 +7,9 @@ var promiseRuns = []run{
 	{"wrong tokens do no work", "internal/bridge", "TestWrongTokensDoNoWork", 10 * time.Minute},
 	{"wrong tokens dial nothing", "internal/daemon", "TestWrongTokensDialNothing", 10 * time.Minute},
 	{"memory is out of reach of the same user", "internal/e2e", "TestMemoryIsOutOfReach", 5 * time.Minute},
+	{"a second daemon", "internal/e2e", "TestSecondProgram", 10 * time.Minute},
+	{"a blocked trail sends nothing", "internal/e2e", "TestBlockedAuditSendsNothing", 10 * time.Minute},
+	{"killed while a token is renewed", "internal/e2e", "TestKillDuringRenewal", 15 * time.Minute},
+	{"200 calls share one mint", "internal/daemon", "TestParallelCallsMintOnce", 10 * time.Minute},
 	{"the token file rotates under readers", "internal/token", "TestRotation", 10 * time.Minute},
 }
