@@ -153,8 +153,8 @@ type caller struct {
 // is in it, and what is missing of the reads is the last moment before the kill.
 func TestKillDuringCalls(t *testing.T) {
 	t.Parallel()
-	const each = 300 // answers before a kill; auditRows sees a thousand rows
-	kills, random := soak.Rounds(4, 50), dice(t)
+	each := soak.Rounds(120, 300) // answers before a kill; auditRows sees a thousand rows
+	kills, random := soak.Rounds(3, 50), dice(t)
 	home := filepath.Join(t.TempDir(), "home")
 	callers := make([]*caller, 8)
 	byPath := map[string]*caller{}

@@ -10,4 +10,5 @@ var daemonRuns = []run{
 	{"daemon restarted under eight hb-rest", "internal/e2e", "TestRestartsUnderShims", 15 * time.Minute},
 	{"SIGTERM under load", "internal/e2e", "TestTermUnderLoad", 15 * time.Minute},
 	{"APIs that hang, drip and burst", "internal/e2e", "TestHungAmongHealthy|TestBrokenConnections", 10 * time.Minute},
+	{"half an hour at a gentle rate", "internal/e2e", "TestGentleLoad", 45 * time.Minute},
 }
