@@ -5,73 +5,37 @@ import (
 	"fmt"
 	"net/http"
 	"net/netip"
+	"os"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 
 	"github.com/hyperbolic-gateway/hb-rest/internal/outbound"
+	"github.com/hyperbolic-gateway/hb-rest/internal/soak"
 )
 
-// closedAddrs are addresses that no switch opens: both ends of every special
-// range, the metadata addresses, and IPv4 in IPv6 clothing.
-const closedAddrs = `
-	0.0.0.0 0.0.0.1 0.255.255.255
-	169.254.0.0 169.254.169.254 169.254.170.2 169.254.255.255 168.63.129.16 100.100.100.200
-	192.0.0.0 192.0.0.8 192.0.0.170 192.0.0.192 192.0.0.255
-	192.0.2.0 192.0.2.255 198.51.100.0 198.51.100.255 203.0.113.0 203.0.113.255
-	192.88.99.0 192.88.99.255 192.31.196.0 192.31.196.255 192.52.193.0 192.52.193.255 192.175.48.0 192.175.48.255
-	198.18.0.0 198.19.255.255 224.0.0.0 224.0.0.251 239.255.255.255 240.0.0.0 254.1.2.3 255.255.255.254 255.255.255.255
-	:: ::2 ::ffff ::7f00:1 ::127.0.0.1 ::10.0.0.1 ::8.8.8.8 ::ffff:ffff
-	::ffff:0.0.0.0 ::ffff:169.254.169.254 ::ffff:a9fe:a9fe ::ffff:224.0.0.1 ::ffff:255.255.255.255
-	::ffff:0:127.0.0.1 ::ffff:0:8.8.8.8
-	64:ff9b::a9fe:a9fe 64:ff9b::169.254.169.254 64:ff9b::0.0.0.0 64:ff9b::255.255.255.255
-	64:ff9b:1:: 64:ff9b:1::7f00:1 64:ff9b:1:ffff:ffff:ffff:ffff:ffff 64:ff9b:0:0:0:1:: 64:ff9b:2::1
-	100:: 100::1 100:0:0:1::1 100:1::1
-	2001:: 2001::1 2001:0:1::1 2001:0:7f00:1:: 2001:1::1 2001:2::1 2001:10::1 2001:20::1 2001:30::1 2001:1ff:ffff:ffff:ffff:ffff:ffff:ffff
-	2001:db8:: 2001:db8::1 2001:db8:ffff:ffff:ffff:ffff:ffff:ffff
-	2002:: 2002:7f00:1:: 2002:a00:1::1 2002:a9fe:a9fe:: 2002:808:808::1 2002:ffff:ffff:ffff:ffff:ffff:ffff:ffff
-	2620:4f:8000:: 2620:4f:8000:ffff::1 3fff:: 3fff:fff:ffff:ffff:ffff:ffff:ffff:ffff
-	5f00:: 5f00::1 5f00:ffff::1 fd00:ec2::254 fd20:ce::254
-	fe80:: fe80::1 fe80::a9fe:a9fe febf:ffff:ffff:ffff:ffff:ffff:ffff:ffff
-	fec0:: fec0::1 feff:ffff:ffff:ffff:ffff:ffff:ffff:ffff
-	ff00:: ff02::1 ff02::fb ff0e::1 ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff
-	1::1 200::1 400::1 1fff:ffff:ffff:ffff:ffff:ffff:ffff:ffff 4000:: 6000::1 8000::1 a000::1 c000::1 e000::1 f000::1 fbff:ffff:ffff:ffff:ffff:ffff:ffff:ffff fe00::1 fe7f::1
-`
-
-// privateAddrs open by a switch or by name.
-const privateAddrs = `
-	127.0.0.0 127.0.0.1 127.0.0.2 127.1.2.3 127.255.255.255
-	10.0.0.0 10.1.2.3 10.255.255.255 172.16.0.0 172.16.0.1 172.31.255.255 192.168.0.0 192.168.1.1 192.168.255.255
-	100.64.0.0 100.64.0.1 100.127.255.255 100.100.100.199 100.100.100.201
-	::1 ::ffff:127.0.0.1 ::ffff:7f00:1 ::ffff:10.0.0.1 ::ffff:192.168.0.1 ::ffff:100.64.0.1
-	64:ff9b::7f00:1 64:ff9b::10.0.0.1 64:ff9b::c0a8:1 64:ff9b::100.64.0.1
-	fc00:: fc00::1 fd00::1 fd12:3456:789a::1 fd00:ec2::253 fdff:ffff:ffff:ffff:ffff:ffff:ffff:ffff
-`
-
-// publicAddrs are just outside the ranges above.
-const publicAddrs = `
-	1.0.0.0 1.1.1.1 8.8.8.8 9.255.255.255 11.0.0.0 93.184.216.34 100.63.255.255 100.128.0.0 126.255.255.255 128.0.0.0
-	168.63.129.15 168.63.129.17 169.253.255.255 169.255.0.0 172.15.255.255 172.32.0.0 191.255.255.255
-	192.0.1.0 192.0.1.255 192.0.3.0 192.31.195.255 192.31.197.0 192.52.192.255 192.52.194.0 192.88.98.255 192.88.100.0
-	192.167.255.255 192.169.0.0 192.175.47.255 192.175.49.0 198.17.255.255 198.20.0.0 198.51.99.255 198.51.101.0
-	203.0.112.255 203.0.114.0 223.255.255.255
-	::ffff:8.8.8.8 ::ffff:808:808 64:ff9b::8.8.8.8 64:ff9b::5db8:d822
-	2000:: 2001:200:: 2001:4860:4860::8888 2001:db7:ffff::1 2001:db9::1 2003::1 2606:4700:4700::1111 2620:4f:7fff::1 2620:4f:8001::1
-	2a00:1450::1 3ffe::1 3fff:1000:: 3fff:ffff::1
-`
-
-func addrs(t testing.TB, list string) (out []netip.Addr) {
+// addrs are the addresses of testdata/addresses.txt of these classes.
+func addrs(t testing.TB, classes ...string) (out []netip.Addr) {
 	t.Helper()
-	for _, s := range strings.Fields(list) {
-		out = append(out, netip.MustParseAddr(s))
+	text, err := os.ReadFile("testdata/addresses.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		if words := strings.Fields(line); slices.Contains(classes, words[0]) {
+			for _, word := range words[1:] {
+				out = append(out, netip.MustParseAddr(word))
+			}
+		}
 	}
 	return out
 }
 
 func TestCheckAddr(t *testing.T) {
 	strict, open := outbound.Policy{}, outbound.Policy{AllowPrivate: true}
-	check := func(list string, strictOK, openOK bool) {
-		for _, a := range addrs(t, list) {
+	check := func(class string, strictOK, openOK bool) {
+		for _, a := range addrs(t, class) {
 			if err := strict.CheckAddr(a); (err == nil) != strictOK || err != nil && code(err) != "POLICY_PRIVATE_ADDRESS" {
 				t.Errorf("%s strict: %v", a, err)
 			}
@@ -80,9 +44,9 @@ func TestCheckAddr(t *testing.T) {
 			}
 		}
 	}
-	check(closedAddrs, false, false)
-	check(privateAddrs, false, true)
-	check(publicAddrs, true, true)
+	check("closed", false, false)
+	check("private", false, true)
+	check("public", true, true)
 	for _, zoned := range []string{"fe80::1%eth0", "::1%lo", "2606:4700::1%eth0", "fd00::1%1", "::ffff:8.8.8.8%x"} {
 		if open.CheckAddr(netip.MustParseAddr(zoned)) == nil {
 			t.Errorf("%s accepted", zoned)
@@ -117,7 +81,7 @@ func TestNoSpecialAddressByAnyWay(t *testing.T) {
 		rw.WriteHeader(302)
 	}))
 	c := w.client(outbound.Policy{})
-	all := addrs(t, closedAddrs+privateAddrs)
+	all := addrs(t, "closed", "private")
 	if len(all) < 120 {
 		t.Fatalf("only %d addresses", len(all))
 	}
@@ -143,10 +107,11 @@ func TestNoSpecialAddressByAnyWay(t *testing.T) {
 			t.Errorf("redirect to a name with %s: %v", a, err)
 		}
 	}
-	if _, traps := w.counts(); traps != 0 {
+	_, traps := w.counts()
+	if traps != 0 {
 		t.Errorf("%d dials to special addresses", traps)
 	}
-	t.Logf("%d addresses, 4 ways", len(all))
+	soak.Measured(t, "%d special addresses, each by literal, by a name's answer, and by a redirect to both: %d dials to them", len(all), traps)
 }
 
 // D05, D06, S-04: spellings of loopback are refused before any resolver.
@@ -237,7 +202,7 @@ func TestCheckURLPermissions(t *testing.T) {
 
 // Laws, stated by bits and by the standard library rather than by the table.
 func FuzzAddr(f *testing.F) {
-	for _, a := range addrs(f, closedAddrs+privateAddrs+publicAddrs) {
+	for _, a := range addrs(f, "closed", "private", "public") {
 		f.Add(a.AsSlice(), "")
 	}
 	f.Add([]byte{0xfe, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1}, "eth0")

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/hyperbolic-gateway/hb-rest/internal/outbound"
+	"github.com/hyperbolic-gateway/hb-rest/internal/soak"
 )
 
 var (
@@ -52,6 +53,7 @@ func TestRebinding(t *testing.T) {
 	if good != flips/2 || refused != flips/2 || dials != flips/2 || traps != 0 || queries.Load() != flips {
 		t.Errorf("good %d, refused %d, dials %d, traps %d, queries %d", good, refused, dials, traps, queries.Load())
 	}
+	soak.Measured(t, "%d flips of a name between a public and an inner address: %d calls reached the public one, %d were refused, %d dials elsewhere", flips, good, refused, traps)
 }
 
 // D08 and promise 2: one bad answer among good ones refuses all, in any order.
@@ -75,14 +77,18 @@ func TestMixedAnswers(t *testing.T) {
 	}
 	c := outbound.New(outbound.Policy{}, o)
 	defer c.Close()
+	refused := 0
 	for range 1000 {
 		if _, err := get(t, c, "https://mixed.example.com/"); code(err) != "POLICY_PRIVATE_ADDRESS" {
 			t.Fatal(err)
 		}
+		refused++
 	}
-	if dials, _ := w.counts(); dials != 0 {
-		t.Errorf("%d dials", dials)
+	dials, _ := w.counts()
+	if dials != 0 || n.Load() != 1000 {
+		t.Errorf("%d dials, %d queries", dials, n.Load())
 	}
+	soak.Measured(t, "%d answers with one inner address among public ones: %d refused, %d dials", n.Load(), refused, dials)
 }
 
 // Promise 4: two clients with different policies never share a connection.
@@ -108,6 +114,11 @@ func TestPoliciesDoNotCross(t *testing.T) {
 	if hits.Load() != 500 {
 		t.Errorf("%d hits", hits.Load())
 	}
+	dials, traps := w.counts()
+	if dials > 2 || traps != 0 { // the two that may, once each: their connections are kept, which is what strict could take
+		t.Errorf("%d dials, %d traps", dials, traps)
+	}
+	soak.Measured(t, "500 calls that may reach an inner address and 500 that may not, in turn, with %d connections kept open: %d crossings", dials, hits.Load()-500)
 }
 
 // The daemon's own port is closed under every switch, on every local address;

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/netip"
 	"strconv"
 	"strings"
 	"sync"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/hyperbolic-gateway/hb-rest/internal/fault"
 	"github.com/hyperbolic-gateway/hb-rest/internal/outbound"
+	"github.com/hyperbolic-gateway/hb-rest/internal/soak"
 )
 
 // A recorder answers "/r?s=STATUS&to=URL" with a redirect and everything else
@@ -152,9 +154,12 @@ func TestRedirectHeaders(t *testing.T) {
 	c := w.client(outbound.Policy{})
 	secret := []string{"Authorization", "X-Api-Key", "X-Custom"}
 	kinds := append([]string{"Cookie", "Referer", "X-Own", "Accept-Language", "Proxy-Authorization"}, secret...)
-	leaks, checked := 0, 0
+	leaks, checked, chains, moves := 0, 0, 0, 0
 	for name, origin := range changes {
 		same := strings.HasPrefix(name, "same")
+		if !same {
+			moves++
+		}
 		for _, status := range []int{301, 302, 303, 307, 308} {
 			for _, method := range []string{"GET", "POST"} {
 				if method == "POST" && status != 303 {
@@ -170,6 +175,7 @@ func TestRedirectHeaders(t *testing.T) {
 				if _, err := c.Send(context.Background(), r); err != nil {
 					t.Fatalf("%s %d: %v", name, status, err)
 				}
+				chains++
 				got := rec.take()
 				if len(got) != 3 {
 					t.Fatalf("%s %d: %d arrivals", name, status, len(got))
@@ -196,7 +202,10 @@ func TestRedirectHeaders(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d origin changes, %d header checks, %d leaks", len(changes), checked, leaks)
+	if codes := 5; moves < 10 || len(kinds) < 6 || chains != len(changes)*(codes+1) {
+		t.Errorf("%d changes of the origin, %d kinds of headers, %d chains", moves, len(kinds), chains)
+	}
+	soak.Measured(t, "5 codes, %d changes of the origin and 2 that are none, %d kinds of headers, there and back: %d chains, %d checks, %d leaks", moves, len(kinds), chains, checked, leaks)
 }
 
 // An Accept header that carries the credential is not an exception.
@@ -220,8 +229,8 @@ func TestRedirectRefused(t *testing.T) {
 	w, rec := newWorld(t), &recorder{}
 	w.serve(origin0, rec.at("api"))
 	w.serve("http://api.example.com", rec.at("plain"))
-	w.names["inner.example.com"] = addrs(t, "10.0.0.1")
-	w.names["meta.example.com"] = addrs(t, "169.254.169.254")
+	w.names["inner.example.com"] = []netip.Addr{netip.MustParseAddr("10.0.0.1")}
+	w.names["meta.example.com"] = []netip.Addr{netip.MustParseAddr("169.254.169.254")}
 	strict, open := w.client(outbound.Policy{}), w.client(outbound.Policy{AllowHTTP: true})
 	for _, cse := range []struct{ place, part string }{
 		{"http://api.example.com/end", "from https to http"},

@@ -1,0 +1,13 @@
+package main
+
+import "time"
+
+// What docs/security.md promises of addresses, origins, pages, schemas and
+// numbers, in numbers.
+var promiseNetRuns = []run{
+	{"special addresses by every way to the dialler", "internal/outbound", "TestNoSpecialAddressByAnyWay", 10 * time.Minute},
+	{"a name that flips, answers that are mixed", "internal/outbound", "TestRebinding|TestMixedAnswers", 10 * time.Minute},
+	{"strict and permissive calls in turn", "internal/outbound", "TestPoliciesDoNotCross", 10 * time.Minute},
+	{"headers over changes of the origin", "internal/outbound", "TestRedirectHeaders", 10 * time.Minute},
+	{"bombs, endless headers, one byte a second", "internal/outbound", "TestBombs|TestEndlessHeader|TestTimeouts", 15 * time.Minute},
+}
