@@ -64,10 +64,50 @@ type Status struct {
 	Notes []string `json:"notes,omitempty"`
 }
 
+// A ManifestQuery says which wrappers GET /wrap/manifest is to list: all, those
+// of a search, or those of a tool list. The last two do not go together.
+type ManifestQuery struct {
+	After uint64 // above 0: the revision that is known; the answer waits for a newer one, for a while
+	Query string // only those with this text in id, name, description or host
+	Limit int    // only the first ones, at most MaxListed; 0: all
+	Tools bool   // only what a tool list is made of: wrappers that are tools of their own, and those with an Index
+	Since string // with Tools: the Mark of what is known; of them only those that changed
+}
+
+// MaxListed is the most that ManifestQuery.Limit can be.
+const MaxListed = 1000
+
+// Chooses reports whether not all wrappers are asked for.
+func (q *ManifestQuery) Chooses() bool {
+	return q.Query != "" || q.Limit != 0 || q.Tools || q.Since != ""
+}
+
 // Manifest answers GET /wrap/manifest.
 type Manifest struct {
 	Revision uint64          `json:"revision"`
 	Wrappers []ManifestEntry `json:"wrappers"` // by id
+	// The next ones are set when not all wrappers were asked for.
+	Total   int `json:"total,omitempty"`   // how many there are in all
+	Matched int `json:"matched,omitempty"` // how many the query finds, listed or not
+	// Mark names what a tool list is made of, as it is in this answer. Since, the
+	// Mark that was sent, says that Wrappers are those that changed after it; of
+	// the rest, Removed are no part of a tool list any more and the others stay.
+	// Without Since the answer is whole.
+	Mark    string   `json:"mark,omitempty"`
+	Since   string   `json:"since,omitempty"`
+	Removed []string `json:"removed,omitempty"`
+}
+
+// Finds reports whether one of the texts has query, in any case. An empty query
+// finds everything.
+func Finds(query string, texts ...string) bool {
+	query = strings.ToLower(strings.TrimSpace(query))
+	for _, s := range texts {
+		if strings.Contains(strings.ToLower(s), query) {
+			return true
+		}
+	}
+	return false
 }
 
 // A ManifestEntry is what a list shows of one wrapper.

@@ -26,6 +26,8 @@ type Backend interface {
 	// Manifest lists the wrappers. When after is the current revision it waits
 	// for the next one, for a while; zero never waits.
 	Manifest(ctx context.Context, after uint64) (*api.Manifest, error)
+	// Select is Manifest of some of the wrappers.
+	Select(context.Context, *api.ManifestQuery) (*api.Manifest, error)
 	// Wrapper is one stored document.
 	Wrapper(ctx context.Context, id string) (json.RawMessage, error)
 	// Secrets lists what an agent may know of credentials: never a value.

@@ -79,6 +79,11 @@ func (f *fake) Manifest(_ context.Context, after uint64) (*api.Manifest, error) 
 	}}}, nil
 }
 
+func (f *fake) Select(ctx context.Context, q *api.ManifestQuery) (*api.Manifest, error) {
+	f.note("Select", q)
+	return &api.Manifest{Revision: 7, Total: 3, Matched: 1, Mark: "era.7", Since: q.Since, Removed: []string{"gone"}}, nil
+}
+
 func (f *fake) Wrapper(_ context.Context, id string) (json.RawMessage, error) {
 	f.note("Wrapper", id)
 	if id == "missing" {

@@ -67,21 +67,50 @@ func (h *handler) status(_ http.ResponseWriter, r *http.Request) (any, error) {
 }
 
 func (h *handler) manifest(_ http.ResponseWriter, r *http.Request) (any, error) {
-	q, err := readQuery(r, "after")
+	q, err := manifestQuery(r)
 	if err != nil {
 		return nil, err
 	}
-	var after uint64
-	if q.Has("after") {
-		if after, err = strconv.ParseUint(q.Get("after"), 10, 64); err != nil {
-			return nil, fault.New("BAD_REQUEST", "query.after: must be a revision, a whole number").With(fault.Field("query.after"))
-		}
+	var m *api.Manifest
+	if q.Chooses() {
+		m, err = h.backend.Select(r.Context(), q)
+	} else {
+		m, err = h.backend.Manifest(r.Context(), q.After)
 	}
-	m, err := h.backend.Manifest(r.Context(), after)
 	if err != nil {
 		return nil, err
 	}
 	return listed(m), nil
+}
+
+func manifestQuery(r *http.Request) (*api.ManifestQuery, error) {
+	p, err := readQuery(r, "after", "limit", "query", "since", "tools")
+	if err != nil {
+		return nil, err
+	}
+	bad := func(name, format string, args ...any) error {
+		return fault.New("BAD_REQUEST", "query."+name+": "+format, args...).With(fault.Field("query." + name))
+	}
+	q := &api.ManifestQuery{Query: p.Get("query"), Since: p.Get("since"), Tools: p.Has("tools")}
+	if p.Has("after") {
+		if q.After, err = strconv.ParseUint(p.Get("after"), 10, 64); err != nil {
+			return nil, bad("after", "must be a revision, a whole number")
+		}
+	}
+	if p.Has("limit") {
+		if q.Limit, err = strconv.Atoi(p.Get("limit")); err != nil || q.Limit < 1 || q.Limit > api.MaxListed {
+			return nil, bad("limit", "must be a whole number from 1 to %d", api.MaxListed)
+		}
+	}
+	switch {
+	case q.Tools && p.Get("tools") != "1":
+		return nil, bad("tools", "must be 1, or absent")
+	case p.Has("since") && !q.Tools:
+		return nil, bad("since", "goes together with tools=1 only")
+	case q.Tools && (p.Has("query") || p.Has("limit")):
+		return nil, bad("tools", "does not go together with query and limit")
+	}
+	return q, nil
 }
 
 // listed is m with empty lists where it has none. The backend may share m, so

@@ -18,11 +18,13 @@ import (
 	"net/netip"
 	"net/url"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/hyperbolic-gateway/hb-rest/internal/api"
+	"github.com/hyperbolic-gateway/hb-rest/internal/fault"
 )
 
 // DefaultTimeout is how long a call waits when Options has no Timeout: the
@@ -104,14 +106,46 @@ func (c *Client) Status(ctx context.Context) (*api.Status, error) {
 // [PollWait] with the list as it is. Such a call may take longer than the
 // client's Timeout, and one that is cut by a daemon's stop is sent again once.
 func (c *Client) Manifest(ctx context.Context, after uint64) (*api.Manifest, error) {
-	if after == 0 {
-		return get[api.Manifest](ctx, c, "/wrap/manifest")
+	return c.manifest(ctx, after, url.Values{})
+}
+
+func (c *Client) manifest(ctx context.Context, after uint64, q url.Values) (*api.Manifest, error) {
+	path, timeout := "/wrap/manifest", c.timeout
+	if after > 0 {
+		q.Set("after", strconv.FormatUint(after, 10))
+		timeout = max(timeout, PollWait+pollGrace)
 	}
-	r, err := c.call(ctx, http.MethodGet, "/wrap/manifest?after="+strconv.FormatUint(after, 10), nil, repeatable, max(c.timeout, PollWait+pollGrace))
+	if len(q) > 0 {
+		path += "?" + q.Encode()
+	}
+	r, err := c.call(ctx, http.MethodGet, path, nil, repeatable, timeout)
 	if err != nil {
 		return nil, err
 	}
 	return decode[api.Manifest](c, r)
+}
+
+// Select is Manifest of some of the wrappers. A daemon that was started before
+// it could choose lists all of them: then Total and Mark are not set.
+func (c *Client) Select(ctx context.Context, q *api.ManifestQuery) (*api.Manifest, error) {
+	p := url.Values{}
+	if q.Query != "" {
+		p.Set("query", q.Query)
+	}
+	if q.Limit > 0 {
+		p.Set("limit", strconv.Itoa(q.Limit))
+	}
+	if q.Tools {
+		p.Set("tools", "1")
+	}
+	if q.Since != "" {
+		p.Set("since", q.Since)
+	}
+	m, err := c.manifest(ctx, q.After, p)
+	if fault.Is(err, "BAD_REQUEST") && strings.HasPrefix(fault.From(err).Field, "query.") {
+		return c.Manifest(ctx, q.After)
+	}
+	return m, err
 }
 
 // Wrapper is one stored document, as the daemon wrote it.

@@ -51,6 +51,14 @@ func (b *backend) Manifest(ctx context.Context, after uint64) (*api.Manifest, er
 	return &api.Manifest{Revision: b.revision.Load(), Wrappers: []api.ManifestEntry{{ID: "a", Name: "A", Method: "GET", Host: "h", Required: []string{"q"}}}}, nil
 }
 
+func (b *backend) Select(ctx context.Context, q *api.ManifestQuery) (*api.Manifest, error) {
+	m, err := b.Manifest(ctx, q.After)
+	if m != nil {
+		m.Total, m.Matched, m.Since = 3, q.Limit, q.Since+q.Query // what was asked, to be seen
+	}
+	return m, err
+}
+
 func (b *backend) Wrapper(_ context.Context, id string) (json.RawMessage, error) {
 	b.calls.Add(1)
 	if b.document != nil {

@@ -15,6 +15,7 @@ import (
 	"net/http"
 	"net/netip"
 	"runtime"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -171,6 +172,10 @@ func (d *Daemon) start(ctx context.Context) (err error) {
 	d.server.ConnState = d.silent.Note
 	d.server.ErrorLog = slog.NewLogLogger(d.log.Handler(), slog.LevelDebug)
 	go func() { d.served <- d.server.Serve(d.listener) }()
+	go func() {
+		d.store.List()       // parses all documents: with ten thousand, who asks first would wait for it
+		debug.FreeOSMemory() // reading the files and parsing leave more behind than is kept
+	}()
 	d.log.Info("listening", "addr", d.Addr(), "token", d.given.TokenPath, "wrappers", d.store.Len(), "version", d.version)
 	if policy := d.state.Load().policy(); policy.AllowPrivate {
 		d.log.Info("private destinations and plain http are allowed", "by", "HB_WRAP_ALLOW_PRIVATE or the setting allow-private")

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -45,24 +46,75 @@ func (d *Daemon) notes() []string {
 // Manifest lists the wrappers. With the current revision it waits for the next
 // one, for at most followPatience.
 func (d *Daemon) Manifest(ctx context.Context, after uint64) (*api.Manifest, error) {
-	if after != 0 {
+	return d.Select(ctx, &api.ManifestQuery{After: after})
+}
+
+// Select is Manifest of some of the wrappers. Only what is listed is made: with
+// ten thousand wrappers the whole list is megabytes, for every caller.
+func (d *Daemon) Select(ctx context.Context, q *api.ManifestQuery) (*api.Manifest, error) {
+	if q.After != 0 {
 		wait, cancel := d.patience(ctx)
-		d.store.WaitRevision(wait, after)
+		d.store.WaitRevision(wait, q.After)
 		cancel()
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
 	}
-	// The revision is read first: with a change in between, the list is newer
-	// than it says, and whoever waits behind it looks again. The other way round
-	// the change would be missed.
-	rev := d.store.Revision()
+	// The revision and the mark are read first: with a change in between, the
+	// list is newer than they say, and whoever waits behind it looks again. The
+	// other way round the change would be missed.
+	m := &api.Manifest{Revision: d.store.Revision(), Wrappers: []api.ManifestEntry{}}
+	if q.Chooses() {
+		m.Total = d.store.Len()
+	}
+	if q.Tools {
+		m.Mark = d.store.Mark()
+		if ids, known := d.store.ChangedSince(q.Since); known {
+			m.Since = q.Since
+			d.changedTools(m, ids)
+			return m, nil
+		}
+	}
 	entries, now := d.store.List(), d.now()
-	m := &api.Manifest{Revision: rev, Wrappers: make([]api.ManifestEntry, 0, len(entries))}
+	if !q.Chooses() {
+		m.Wrappers = make([]api.ManifestEntry, 0, len(entries))
+	}
 	for _, e := range entries {
-		m.Wrappers = append(m.Wrappers, manifestEntry(e, now))
+		if q.Tools && !inToolList(e.Wrapper) || q.Query != "" && !found(e, q.Query) {
+			continue
+		}
+		if q.Limit != 0 || q.Query != "" {
+			m.Matched++
+		}
+		if q.Limit == 0 || len(m.Wrappers) < q.Limit {
+			m.Wrappers = append(m.Wrappers, manifestEntry(e, now))
+		}
 	}
 	return m, nil
+}
+
+// changedTools puts into m what became of the wrappers ids in a tool list.
+func (d *Daemon) changedTools(m *api.Manifest, ids []string) {
+	now, there := d.now(), map[string]bool{}
+	for _, e := range d.store.Some(ids) {
+		if inToolList(e.Wrapper) {
+			m.Wrappers = append(m.Wrappers, manifestEntry(e, now))
+			there[e.ID] = true
+		}
+	}
+	m.Removed = slices.DeleteFunc(ids, func(id string) bool { return there[id] })
+}
+
+// inToolList reports whether a wrapper changes what tools a client is shown.
+func inToolList(w *wrapper.Wrapper) bool {
+	return w != nil && (w.ExposeAsTool || w.Response != nil && w.Response.Index != "")
+}
+
+func found(e store.Entry, query string) bool {
+	if e.Wrapper == nil {
+		return api.Finds(query, e.ID)
+	}
+	return api.Finds(query, e.ID, e.Wrapper.Name, e.Wrapper.Description, e.Wrapper.Host())
 }
 
 func manifestEntry(e store.Entry, now time.Time) api.ManifestEntry {

@@ -8,6 +8,10 @@ import (
 	"github.com/hyperbolic-gateway/hb-rest/internal/fault"
 )
 
+// maxQuery is how many bytes of a query go into a URL, whose length the bridge
+// bounds. What a longer one finds is looked up here.
+const maxQuery = 2000
+
 // The methods below are the ten tools: read the arguments, ask the daemon,
 // present what it said.
 
@@ -26,11 +30,19 @@ func (s *Server) list(ctx context.Context, a *arguments) (*answer, error) {
 			return nil, badArgument("limit", "limit must be a whole number from 1 to 1000, not %d", n).With(fault.Hint("Use 1 to 1000."))
 		}
 	}
-	m, err := s.manifest(ctx)
+	q := &api.ManifestQuery{Query: query, Limit: n}
+	if len(query) > maxQuery {
+		q = &api.ManifestQuery{}
+	}
+	m, err := s.client.Select(ctx, q)
 	if err != nil {
 		return nil, err
 	}
-	return textAnswer(presentList(m.Wrappers, s.marks(m), query, n)), nil
+	marks := s.listMarks(ctx, m)
+	if m.Total == 0 { // it is all of them, or there are none
+		return textAnswer(presentList(m.Wrappers, marks, query, n)), nil
+	}
+	return textAnswer(presentFound(m, marks, query)), nil
 }
 
 func (s *Server) get(ctx context.Context, a *arguments) (*answer, error) {
@@ -180,7 +192,7 @@ func (s *Server) reload(ctx context.Context, _ *arguments) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return textAnswer(presentReload(m, s.marks(m))), nil
+	return textAnswer(presentReload(m, s.marks(m.Wrappers))), nil
 }
 
 // wantsTool reads of a stored document what changes the list of tools.

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -65,8 +64,7 @@ func (m mark) String() string {
 func chooseTools(entries []api.ManifestEntry, limit int, refused map[string]string) ([]*generatedTool, map[string]mark) {
 	var wanted []api.ManifestEntry
 	for _, e := range entries {
-		// Without a name and a reason the daemon is one that does not know of tools.
-		if e.ExposeAsTool && e.Damaged == "" && (e.Tool != "" || e.Quarantined != "") {
+		if isTool(e) {
 			wanted = append(wanted, e)
 		}
 	}
@@ -99,6 +97,12 @@ func chooseTools(entries []api.ManifestEntry, limit int, refused map[string]stri
 	return tools, marks
 }
 
+// isTool reports whether a wrapper wants to be a tool of its own. Without a name
+// and a reason the daemon is one that does not know of tools.
+func isTool(e api.ManifestEntry) bool {
+	return e.ExposeAsTool && e.Damaged == "" && (e.Tool != "" || e.Quarantined != "")
+}
+
 // reservedNames are never those of a generated tool: a wrapper called run must
 // not take the place of wrap_run.
 func reservedNames() map[string]bool {
@@ -113,8 +117,12 @@ func reservedNames() map[string]bool {
 // fit into one line of the protocol.
 const maxDefinition = 64 << 10
 
-// toolName is what every known client takes.
-var toolName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+// isToolName reports whether every known client takes the name.
+func isToolName(s string) bool {
+	return len(s) >= 1 && len(s) <= 64 && !strings.ContainsFunc(s, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '_' && r != '-'
+	})
+}
 
 // newGeneratedTool makes the tool of an entry. The error completes "quarantined:".
 // The daemon has judged the schema already; what is checked again here is what
@@ -123,7 +131,7 @@ func newGeneratedTool(e api.ManifestEntry, taken map[string]bool) (*generatedToo
 	switch {
 	case e.Quarantined != "":
 		return nil, errors.New(e.Quarantined)
-	case !toolName.MatchString(e.Tool):
+	case !isToolName(e.Tool):
 		return nil, fmt.Errorf("the name %q is not one that clients take", fault.Shorten(e.Tool, 60))
 	case taken[e.Tool]:
 		return nil, fmt.Errorf("the name %s is taken", e.Tool)

@@ -20,33 +20,31 @@ func presentList(all []api.ManifestEntry, marks map[string]mark, query string, l
 	if len(all) == 0 {
 		return "No wrappers are saved. Make one: wrap_derive, then wrap_create."
 	}
-	query = strings.ToLower(strings.TrimSpace(query))
-	var lines []string
-	matched := 0
+	m := &api.Manifest{Total: len(all)}
 	for _, e := range all {
-		if !matches(e, query) {
+		if !api.Finds(query, e.ID, e.Name, e.Description, e.Host) {
 			continue
 		}
-		if matched++; len(lines) < limit {
-			lines = append(lines, listLine(e, marks[e.ID]))
+		if m.Matched++; len(m.Wrappers) < limit {
+			m.Wrappers = append(m.Wrappers, e)
 		}
 	}
-	if matched == 0 {
-		return fmt.Sprintf("None of %d wrappers has %q in its id, name, description or host.", len(all), query)
+	return presentFound(m, marks, query)
+}
+
+// presentFound is presentList of what the daemon has found.
+func presentFound(m *api.Manifest, marks map[string]mark, query string) string {
+	if m.Matched == 0 {
+		return fmt.Sprintf("None of %d wrappers has %q in its id, name, description or host.", m.Total, strings.ToLower(strings.TrimSpace(query)))
 	}
-	if more := matched - len(lines); more > 0 {
+	var lines []string
+	for _, e := range m.Wrappers {
+		lines = append(lines, listLine(e, marks[e.ID]))
+	}
+	if more := m.Matched - len(lines); more > 0 {
 		lines = append(lines, fmt.Sprintf("... and %d more: narrow with query, or raise limit", more))
 	}
 	return strings.Join(lines, "\n")
-}
-
-func matches(e api.ManifestEntry, query string) bool {
-	for _, s := range []string{e.ID, e.Name, e.Description, e.Host} {
-		if strings.Contains(strings.ToLower(s), query) {
-			return true
-		}
-	}
-	return false
 }
 
 func listLine(e api.ManifestEntry, tool mark) string {

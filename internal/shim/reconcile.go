@@ -3,6 +3,8 @@ package shim
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -47,72 +49,102 @@ type toolSet struct {
 	news      chan struct{} // ends a pause of follow early
 	away      atomic.Bool   // follow has not reached the daemon
 
-	mu       sync.Mutex        // guards the rest, and that changes come one after the other
-	revision uint64            // of the manifest that is registered
-	applied  uint64            // counts manifests that were registered
-	tools    map[string]string // the line of each registered tool, by name
-	wants    map[string]bool   // ids that want to be tools, or for which there is recall_memory
-	refused  map[string]string // why the SDK does not take a line
-	changes  uint64            // counts changes of tools
-	listed   uint64            // changes when the client last asked for the list
-	asked    bool              // it has asked at all
+	mu       sync.Mutex                   // guards the rest, and that changes come one after the other
+	revision uint64                       // of the manifest that is registered
+	applied  uint64                       // counts manifests that were registered
+	since    string                       // the mark of entries, for the daemon; "" if it gave none
+	entries  map[string]api.ManifestEntry // wrappers that want to be tools, or for which there is recall_memory, by id
+	marks    map[string]mark              // of entries; replaced, never changed
+	tools    map[string]string            // the line of each registered tool, by name
+	refused  map[string]string            // why the SDK does not take a line
+	changes  uint64                       // counts changes of tools
+	listed   uint64                       // changes when the client last asked for the list
+	asked    bool                         // it has asked at all
 }
 
 func newToolSet(limit int) *toolSet {
 	return &toolSet{
 		limit: limit, pace: usualPace, begin: make(chan struct{}), first: make(chan struct{}), news: make(chan struct{}, 1),
-		tools: map[string]string{}, wants: map[string]bool{}, refused: map[string]string{},
+		entries: map[string]api.ManifestEntry{}, tools: map[string]string{}, refused: map[string]string{},
 	}
 }
 
-// manifest fetches the list of wrappers and lets the tools follow it.
+// manifest fetches the list of all wrappers and lets the tools follow it.
 func (s *Server) manifest(ctx context.Context) (*api.Manifest, error) {
-	m, mark, err := s.fetch(ctx, 0)
+	before := s.tools.count()
+	m, err := s.client.Manifest(ctx, 0)
 	if err == nil {
-		s.apply(m, mark)
+		s.apply(m, before)
 	}
 	return m, err
 }
 
-// fetch asks for a manifest; before is for apply.
+// fetch asks for what the tool list is made of, as far as it has changed;
+// before is for apply.
 func (s *Server) fetch(ctx context.Context, after uint64) (m *api.Manifest, before uint64, err error) {
 	t := s.tools
 	t.mu.Lock()
 	before = t.applied
+	q := &api.ManifestQuery{After: after, Tools: true, Since: t.since}
 	t.mu.Unlock()
-	m, err = s.client.Manifest(ctx, after)
+	m, err = s.client.Select(ctx, q)
 	return m, before, err
 }
 
+// count is how many manifests were applied, for apply.
+func (t *toolSet) count() uint64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.applied
+}
+
+// take puts what m says into entries; false: that is old news. A manifest that
+// was asked for before the last one was applied, and is no newer, is. A lower
+// revision alone is not: the store may have been restored. Changes go on from
+// nothing but the entries that they were asked for. The caller holds mu.
+func (t *toolSet) take(m *api.Manifest, before uint64) bool {
+	if before != t.applied && m.Revision <= t.revision || m.Since != "" && m.Since != t.since {
+		return false
+	}
+	t.applied++
+	t.revision, t.since = m.Revision, m.Mark
+	if m.Since == "" {
+		clear(t.entries)
+	}
+	for _, id := range m.Removed {
+		delete(t.entries, id)
+	}
+	for _, e := range m.Wrappers {
+		if isTool(e) || e.Index != "" {
+			t.entries[e.ID] = e
+		} else {
+			delete(t.entries, e.ID)
+		}
+	}
+	return true
+}
+
 // apply registers what m asks for that is not registered yet and removes the
-// rest. A manifest that was asked for before the last one was applied, and is
-// no newer, is old news. A lower revision alone is not: the store may have been
-// restored.
-func (s *Server) apply(m *api.Manifest, before uint64) {
+// rest; false: m is old news.
+func (s *Server) apply(m *api.Manifest, before uint64) bool {
 	t := s.tools
 	if t.limit == 0 {
-		return
+		return true
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if before != t.applied && m.Revision <= t.revision {
-		return
+	if !t.take(m, before) {
+		return false
 	}
-	t.applied++
-	t.revision = m.Revision
-	tools, marks := chooseTools(m.Wrappers, t.limit, t.refused)
-	clear(t.wants)
-	for id := range marks {
-		t.wants[id] = true
-	}
+	entries := slices.Collect(maps.Values(t.entries))
+	tools, marks := chooseTools(entries, t.limit, t.refused)
+	t.marks = marks
 	keep := make(map[string]bool, len(tools))
 	for _, g := range tools {
 		keep[g.definition.Name] = true
 	}
-	for _, e := range m.Wrappers {
-		if e.Index != "" {
-			t.wants[e.ID], keep[recallName] = true, true
-		}
+	for _, e := range entries {
+		keep[recallName] = keep[recallName] || e.Index != ""
 	}
 	var gone []string
 	for name := range t.tools {
@@ -131,6 +163,7 @@ func (s *Server) apply(m *api.Manifest, before uint64) {
 		if err := s.addTool(g); err != nil {
 			s.log.Error("a tool was refused", "tool", name, "err", err)
 			t.refused[g.line] = "hb-rest cannot show it"
+			_, t.marks = chooseTools(entries, t.limit, t.refused)
 			gone = append(gone, name) // an older one of this name
 			delete(t.tools, name)
 			continue
@@ -149,6 +182,7 @@ func (s *Server) apply(m *api.Manifest, before uint64) {
 	if changed {
 		t.changes++
 	}
+	return true
 }
 
 // addTool registers a tool. The SDK panics on schemas that it does not like;
@@ -163,13 +197,41 @@ func (s *Server) addTool(g *generatedTool) (err error) {
 	return nil
 }
 
-// marks says of each wrapper of m that wants to be a tool what became of that.
-func (s *Server) marks(m *api.Manifest) map[string]mark {
+// marks says of each of these wrappers that wants to be a tool what became of
+// that. Where there are tools, it says so of all wrappers.
+func (s *Server) marks(entries []api.ManifestEntry) map[string]mark {
 	t := s.tools
+	if t.limit == 0 {
+		_, marks := chooseTools(entries, 0, nil)
+		return marks
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	_, marks := chooseTools(m.Wrappers, t.limit, t.refused)
-	return marks
+	return t.marks
+}
+
+// listMarks is marks of a list that the daemon has just made; the tools follow
+// first if it is another one than they are of.
+func (s *Server) listMarks(ctx context.Context, m *api.Manifest) map[string]mark {
+	if s.tools.limit > 0 && m.Revision != s.tools.known() && slices.ContainsFunc(m.Wrappers, isTool) {
+		if err := s.sync(ctx); err != nil {
+			s.log.Warn("the tool list follows later", "err", err)
+		}
+	}
+	return s.marks(m.Wrappers)
+}
+
+// sync lets the tools follow the daemon now.
+func (s *Server) sync(ctx context.Context) error {
+	for { // again only when another manifest was applied meanwhile
+		m, before, err := s.fetch(ctx, 0)
+		if err != nil {
+			return err
+		}
+		if s.apply(m, before) || m.Revision <= s.tools.known() {
+			return nil
+		}
+	}
 }
 
 // changed lets the tools follow a change that was made through this process
@@ -186,7 +248,8 @@ func (s *Server) changed(ctx context.Context, r *api.ChangeResult, wants, indexi
 		return mark{}
 	}
 	t.mu.Lock()
-	same := !wants && !indexing && !t.wants[r.ID] && t.applied > 0 && r.Revision == t.revision+1
+	_, wanted := t.entries[r.ID]
+	same := !wants && !indexing && !wanted && t.applied > 0 && r.Revision == t.revision+1
 	if same {
 		t.revision = r.Revision // no tool comes or goes: nothing to fetch
 	}
@@ -196,13 +259,12 @@ func (s *Server) changed(ctx context.Context, r *api.ChangeResult, wants, indexi
 	}
 	ctx, cancel := context.WithTimeout(ctx, syncTime)
 	defer cancel()
-	m, err := s.manifest(ctx)
-	if err != nil {
+	if err := s.sync(ctx); err != nil {
 		s.log.Warn("the tool list follows later", "err", err)
 		t.wake()
 		return mark{}
 	}
-	return s.marks(m)[r.ID]
+	return s.marks(nil)[r.ID]
 }
 
 // noticed looks at what the last answer told in passing.

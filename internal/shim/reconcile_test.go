@@ -365,7 +365,7 @@ func TestSaves(t *testing.T) {
 			}
 			fetched := false
 			for _, r := range b.requests() {
-				fetched = fetched || r == "GET /wrap/manifest"
+				fetched = fetched || r == "GET /wrap/manifest?tools=1"
 			}
 			if fetched != tt.fetched {
 				t.Errorf("a manifest was fetched for the answer: %v", fetched)

@@ -30,7 +30,7 @@ func TestTools(t *testing.T) {
 	const ran = `{"ok":true,"status":200,"durationMs":1,"wrapper":{"id":"a.b","name":"A"},"markdown":"# A","meta":{"mode":"table","selected":1,"rendered":1,"truncated":false}}`
 	const plan = `{"ok":true,"dryRun":true,"wrapper":{"id":"a.b","name":"A"},"args":{"q":"x"},"request":{"method":"GET","url":"https://h.test/?q=x","headers":{}},"mutating":false}`
 	tests := []struct{ tool, args, route, answer, asked, text string }{
-		{"wrap_list", `{"query":"a","limit":5}`, "GET /wrap/manifest", manifest, "GET /wrap/manifest", "a.b - A - GET h.test - needs q - never verified"},
+		{"wrap_list", `{"query":"a","limit":5}`, "GET /wrap/manifest", manifest, "GET /wrap/manifest?limit=5&query=a", "a.b - A - GET h.test - needs q - never verified"},
 		{"wrap_get", `{"id":"a.b"}`, "GET /wrap/wrapper", `{"id": "a.b"}`, "GET /wrap/wrapper?id=a.b", `{"id":"a.b"}`},
 		{"wrap_secret_list", `{}`, "GET /wrap/secrets", `{"secrets":[],"available":false,"reason":"not in this version"}`, "GET /wrap/secrets", "Credentials cannot be used now: not in this version"},
 		{
