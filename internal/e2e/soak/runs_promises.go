@@ -11,5 +11,6 @@ var promiseRuns = []run{
 	{"a blocked trail sends nothing", "internal/e2e", "TestBlockedAuditSendsNothing", 10 * time.Minute},
 	{"killed while a token is renewed", "internal/e2e", "TestKillDuringRenewal", 15 * time.Minute},
 	{"200 calls share one mint", "internal/daemon", "TestParallelCallsMintOnce", 10 * time.Minute},
+	{"the service comes back (HB_E2E_SYSTEMD=1, root)", "internal/e2e", "TestService", 15 * time.Minute},
 	{"the token file rotates under readers", "internal/token", "TestRotation", 10 * time.Minute},
 }

@@ -33,5 +33,5 @@ mount -t tmpfs -o mode=755 none /sys/fs/cgroup
 mount --bind "$tree" /sys/fs/cgroup
 
 exec setpriv --reuid "$uid" --regid "$uid" --clear-groups \
-  env -i HOME="$home" USER=hb-passing LOGNAME=hb-passing PATH=/usr/local/bin:/usr/bin:/bin XDG_RUNTIME_DIR="/run/user/$uid" HB_E2E_INSIDE="${HB_E2E_INSIDE-}" \
+  env -i HOME="$home" USER=hb-passing LOGNAME=hb-passing PATH=/usr/local/bin:/usr/bin:/bin XDG_RUNTIME_DIR="/run/user/$uid" HB_E2E_INSIDE="${HB_E2E_INSIDE-}" HB_SOAK="${HB_SOAK-}" \
   "$@"
