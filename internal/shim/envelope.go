@@ -3,6 +3,7 @@ package shim
 import (
 	"bytes"
 	"encoding/json"
+	"strconv"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -16,12 +17,16 @@ const maxNesting = 1000
 type envelope struct {
 	id   json.RawMessage // of a request, when it is a string or a number
 	deep bool            // nested over maxNesting
+	// The members of a message, with what stands around their values, and
+	// whether the line is an object of these alone, each once and plainly named.
+	version, anyID, method, params []byte
+	plain                          bool
 }
 
 // look reads the places of brackets and strings, and no more, so that it knows
 // the id of a line that nothing else wants to read.
 func look(line []byte) envelope {
-	var e envelope
+	e := envelope{plain: len(line) > 0 && line[0] == '{'}
 	var key []byte // the last string of the outermost object
 	depth, start := 0, -1
 	for i := 0; i < len(line); i++ {
@@ -40,8 +45,8 @@ func look(line []byte) envelope {
 			start = i + 1
 		}
 		if c := line[i]; c == '}' || c == ']' || c == ',' && depth == 1 {
-			if depth == 1 && start >= 0 && isName(key, "id") {
-				e.id = scalar(line[start:i])
+			if depth == 1 && start >= 0 {
+				e.member(key, line[start:i])
 			}
 			if depth == 1 {
 				start = -1
@@ -52,6 +57,82 @@ func look(line []byte) envelope {
 		}
 	}
 	return e
+}
+
+func (e *envelope) member(key, value []byte) {
+	place := &e.version
+	switch string(key) {
+	case `"jsonrpc"`:
+	case `"id"`:
+		place = &e.anyID
+	case `"method"`:
+		place = &e.method
+	case `"params"`:
+		place = &e.params
+	default:
+		e.plain = false
+		if !isName(key, "id") {
+			return
+		}
+		e.id = scalar(value)
+		return
+	}
+	if *place != nil {
+		e.plain = false // the last counts, as in the SDK
+	}
+	*place = value
+	if place == &e.anyID {
+		e.id = scalar(value)
+	}
+}
+
+// request is the request that a plain envelope of valid JSON holds; nil where
+// the SDK has to say what it makes of the line. The SDK would read a buffer of
+// 32 KiB for each of the line, the method and the id.
+func (e *envelope) request() *jsonrpc.Request {
+	method := bytes.TrimSpace(e.method)
+	if !e.plain || string(bytes.TrimSpace(e.version)) != `"2.0"` || !isPlainString(method) {
+		return nil
+	}
+	r := &jsonrpc.Request{Method: string(method[1 : len(method)-1])}
+	if params := bytes.TrimSpace(e.params); len(params) > 0 {
+		r.Params = params
+	}
+	var id any
+	switch raw := bytes.TrimSpace(e.anyID); {
+	case len(raw) == 0:
+		return r // a notification
+	case isPlainString(raw):
+		id = string(raw[1 : len(raw)-1])
+	default:
+		n, err := strconv.ParseInt(string(raw), 10, 64)
+		if err != nil || n > maxExact || n < -maxExact || strconv.FormatInt(n, 10) != string(raw) {
+			return nil
+		}
+		id = float64(n)
+	}
+	var err error
+	if r.ID, err = jsonrpc.MakeID(id); err != nil {
+		return nil
+	}
+	return r
+}
+
+// maxExact is the largest whole number up to which a float64 holds all.
+const maxExact = 1 << 53
+
+// isPlainString reports whether raw is a JSON string whose text is what stands
+// between the quotes, and that every encoder writes in the same way.
+func isPlainString(raw []byte) bool {
+	if len(raw) < 2 || raw[0] != '"' || raw[len(raw)-1] != '"' {
+		return false
+	}
+	for _, c := range raw[1 : len(raw)-1] {
+		if c < ' ' || c > '~' || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' {
+			return false
+		}
+	}
+	return true
 }
 
 // stringEnd is the offset behind the string that opens at i.
@@ -68,6 +149,9 @@ func stringEnd(line []byte, i int) int {
 }
 
 func isName(key []byte, name string) bool {
+	if !bytes.Contains(key, []byte{'\\'}) {
+		return len(key) == len(name)+2 && string(key[1:len(key)-1]) == name
+	}
 	var s string
 	return json.Unmarshal(key, &s) == nil && s == name
 }
@@ -130,6 +214,9 @@ func idText(id jsonrpc.ID) []byte {
 			return []byte(raw)
 		}
 	}
+	if n, ok := id.Raw().(int64); ok {
+		return strconv.AppendInt(nil, n, 10)
+	}
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
@@ -143,6 +230,9 @@ func encode(m jsonrpc.Message) ([]byte, error) {
 	if !ok {
 		return jsonrpc.EncodeMessage(m)
 	}
+	if line := envelop(resp); line != nil {
+		return line, nil
+	}
 	if s, isText := resp.ID.Raw().(string); !isText || !strings.HasPrefix(s, spelled) {
 		return jsonrpc.EncodeMessage(m)
 	}
@@ -154,4 +244,19 @@ func encode(m jsonrpc.Message) ([]byte, error) {
 	}
 	// The id comes first, after the version.
 	return bytes.Replace(line, []byte(`"id":"?"`), append([]byte(`"id":`), idText(resp.ID)...), 1), nil
+}
+
+// envelop writes the line of a result that the SDK has made, as the SDK would,
+// but without reading it once more; nil where it must.
+func envelop(resp *jsonrpc.Response) []byte {
+	if resp.Error != nil || len(resp.Result) == 0 || bytes.IndexByte(resp.Result, '\n') >= 0 {
+		return nil
+	}
+	id := idText(resp.ID)
+	line := make([]byte, 0, len(`{"jsonrpc":"2.0","id":,"result":}`)+len(id)+len(resp.Result)+1) // and the line feed
+	line = append(line, `{"jsonrpc":"2.0","id":`...)
+	line = append(line, id...)
+	line = append(line, `,"result":`...)
+	line = append(line, resp.Result...)
+	return append(line, '}')
 }

@@ -65,30 +65,34 @@ func Main(ctx context.Context, args []string, env config.Env, stdin io.Reader, s
 	stdlog.SetOutput(io.Discard)
 	log, closeLog := openLog(cfg)
 	defer closeLog()
-	log.Info("start", "version", Version())
-	for _, w := range warnings {
-		log.Warn(string(w))
-	}
-	if len(cfg.Ignored) > 0 {
-		log.Warn("these settings belong to the daemon and have no effect here", "names", cfg.Ignored)
-	}
 	if isTerminal(stdin) {
 		fmt.Fprint(stderr, "hb-rest: this is an MCP server and waits for JSON-RPC lines on standard input.\n"+
 			"An MCP client should start it; `hb-rest --help` shows the configuration. Ctrl-D ends it.\n")
 	}
+	version := Version()
 	bridge := client.New(client.Options{
-		URL: cfg.URL, TokenFiles: cfg.TokenCandidates, Version: Version(), Timeout: cfg.Timeout, Log: log,
+		URL: cfg.URL, TokenFiles: cfg.TokenCandidates, Version: version, Timeout: cfg.Timeout, Log: log,
 	})
 	defer bridge.Close()
-	server := New(Options{Client: bridge, Version: Version(), MaxTools: cfg.MaxTools, Log: log})
-	return serve(ctx, server, NewStdio(stdin, stdout), log)
+	server := New(Options{Client: bridge, Version: version, MaxTools: cfg.MaxTools, Log: log})
+	return serve(ctx, server, NewStdio(stdin, stdout), log, func() {
+		log.Info("start", "version", version)
+		for _, w := range warnings {
+			log.Warn(string(w))
+		}
+		if len(cfg.Ignored) > 0 {
+			log.Warn("these settings belong to the daemon and have no effect here", "names", cfg.Ignored)
+		}
+	})
 }
 
 // serve runs the session. It does not wait for a call that hangs once the
-// client is gone or a signal has come.
-func serve(ctx context.Context, s *Server, t *Stdio, log *slog.Logger) int {
+// client is gone or a signal has come. What began writes to the log is no
+// reason for the client to wait.
+func serve(ctx context.Context, s *Server, t *Stdio, log *slog.Logger, began func()) int {
 	done := make(chan error, 1)
 	go func() { done <- s.Run(ctx, t) }()
+	began()
 	eof := t.EOF()
 	stopped := ctx.Done()
 	var late <-chan time.Time

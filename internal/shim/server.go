@@ -43,7 +43,8 @@ type Server struct {
 	client *client.Client
 	log    *slog.Logger
 	mcp    *mcp.Server
-	tools  *toolSet // the generated ones
+	tools  *toolSet  // the generated ones
+	own    sync.Once // registers the ten
 
 	mu   sync.Mutex // guards skew
 	skew string     // what was last said about the daemon's version
@@ -64,14 +65,12 @@ func New(o Options) *Server {
 		// The list of one person's wrappers is nobody else's to keep.
 		SetCacheable: func(_ context.Context, _ mcp.Request, c *mcp.Cacheable) { c.TTLMs, c.CacheScope = 0, "private" },
 	})
-	for _, t := range metaTools() {
-		s.mcp.AddTool(t.definition(), s.handler(t))
-	}
 	if s.tools.limit > 0 {
 		s.mcp.AddReceivingMiddleware(s.following)
-		s.mcp.AddSendingMiddleware(s.telling)
 	}
+	s.mcp.AddSendingMiddleware(s.telling)
 	s.mcp.AddReceivingMiddleware(namingTools)
+	s.mcp.AddReceivingMiddleware(s.equipping)
 	s.mcp.AddReceivingMiddleware(s.recoverPanics) // last, so that it is around the others
 	return s
 }
@@ -85,6 +84,22 @@ func (s *Server) Run(ctx context.Context, t mcp.Transport) error {
 		go s.follow(ctx)
 	}
 	return s.mcp.Run(ctx, t)
+}
+
+// equipping is the middleware of messages that arrive: it registers the ten tools
+// before the first message that may need them. That takes the SDK longer than
+// everything else before the answer to initialize, for which the client waits.
+func (s *Server) equipping(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		if method != "initialize" && method != "ping" {
+			s.own.Do(func() {
+				for _, t := range metaTools() {
+					s.mcp.AddTool(t.definition(), s.handler(t))
+				}
+			})
+		}
+		return next(ctx, method, req)
+	}
 }
 
 // handler makes the SDK's handler of a meta-tool.
@@ -169,14 +184,17 @@ func (s *Server) newSkew() string {
 // namingTools says in the answer to a call of a tool that is not there which
 // tools are. It stays a protocol error, as clients expect of it.
 func namingTools(next mcp.MethodHandler) mcp.MethodHandler {
-	var names []string
-	for _, t := range metaTools() {
-		names = append(names, t.name)
-	}
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		res, err := next(ctx, method, req)
+		if err == nil {
+			return res, nil
+		}
 		p, isCall := req.GetParams().(*mcp.CallToolParamsRaw)
 		if e := (*jsonrpc.Error)(nil); isCall && errors.As(err, &e) && e.Code == jsonrpc.CodeInvalidParams && strings.HasPrefix(e.Message, "unknown tool") {
+			var names []string
+			for _, t := range metaTools() {
+				names = append(names, t.name)
+			}
 			return nil, &jsonrpc.Error{Code: e.Code, Message: fmt.Sprintf(
 				"unknown tool %q; there are %s, and those of wrappers (tools/list); wrap_run calls every wrapper by its id",
 				fault.Shorten(p.Name, 60), strings.Join(names, ", "))}

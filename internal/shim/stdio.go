@@ -341,9 +341,21 @@ func (c *lineConn) decode(l inputLine) []jsonrpc.Message {
 	if len(line) == 0 {
 		return nil
 	}
-	parts, err := splitBatch(line)
-	if err != nil {
-		c.refuse(nil, jsonrpc.CodeParseError, "not JSON: "+err.Error())
+	if line[0] != '[' {
+		// What is very deep is not JSON to Valid, and refused with its id.
+		e := look(line)
+		if !e.deep && !json.Valid(line) {
+			c.refuse(nil, jsonrpc.CodeParseError, "not JSON: syntax error")
+			return nil
+		}
+		if m := c.message(line, e); m != nil {
+			return []jsonrpc.Message{m}
+		}
+		return nil
+	}
+	var parts []json.RawMessage
+	if err := json.Unmarshal(line, &parts); err != nil {
+		c.refuse(nil, jsonrpc.CodeParseError, "not JSON: syntax error")
 		return nil
 	}
 	if len(parts) == 0 {
@@ -351,37 +363,31 @@ func (c *lineConn) decode(l inputLine) []jsonrpc.Message {
 	}
 	var msgs []jsonrpc.Message
 	for _, p := range parts {
-		e := look(p)
-		if e.deep {
-			c.refuse(e.id, jsonrpc.CodeInvalidRequest, fmt.Sprintf("a message nested over %d levels deep was not read", maxNesting))
-			continue
+		if m := c.message(p, look(p)); m != nil {
+			msgs = append(msgs, m)
 		}
-		m, err := jsonrpc.DecodeMessage(p)
-		if err != nil {
-			c.refuse(e.id, jsonrpc.CodeInvalidRequest, "not a JSON-RPC 2.0 message: "+err.Error())
-			continue
-		}
-		if r, ok := m.(*jsonrpc.Request); ok {
-			keepID(r, e.id)
-		}
-		msgs = append(msgs, m)
 	}
 	return msgs
 }
 
-func splitBatch(line []byte) ([]json.RawMessage, error) {
-	if line[0] != '[' {
-		// What is very deep is not JSON to Valid, and refused with its id later.
-		if !look(line).deep && !json.Valid(line) {
-			return nil, errors.New("syntax error")
-		}
-		return []json.RawMessage{line}, nil
+// message decodes one message; nil: it is none, and that is answered.
+func (c *lineConn) message(text []byte, e envelope) jsonrpc.Message {
+	if e.deep {
+		c.refuse(e.id, jsonrpc.CodeInvalidRequest, fmt.Sprintf("a message nested over %d levels deep was not read", maxNesting))
+		return nil
 	}
-	var parts []json.RawMessage
-	if err := json.Unmarshal(line, &parts); err != nil {
-		return nil, errors.New("syntax error")
+	if r := e.request(); r != nil && r.Method != "notifications/cancelled" {
+		return r
 	}
-	return parts, nil
+	m, err := jsonrpc.DecodeMessage(text)
+	if err != nil {
+		c.refuse(e.id, jsonrpc.CodeInvalidRequest, "not a JSON-RPC 2.0 message: "+err.Error())
+		return nil
+	}
+	if r, ok := m.(*jsonrpc.Request); ok {
+		keepID(r, e.id)
+	}
+	return m
 }
 
 // refuse answers a line that is no message; the protocol wants id null where
