@@ -8,14 +8,18 @@ import (
 	"fmt"
 	"html"
 	"io"
+	"math/rand/v2"
 	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"unicode/utf16"
 
 	"github.com/hyperbolic-gateway/hb-rest/internal/control"
+	"github.com/hyperbolic-gateway/hb-rest/internal/soak"
 )
 
 // An encoding is a way by which an API sends back what it was sent.
@@ -48,7 +52,7 @@ func numericHTML(v string) string {
 	return b.String()
 }
 
-// encodings are the 14 in which the tests of this file echo a credential. With
+// encodings are the 16 in which the tests of this file echo a credential. With
 // Base64 at its three alignments, the last two of which begin inside of other data.
 var encodings = []encoding{
 	{"plain", func(v string) string { return v }},
@@ -65,6 +69,46 @@ var encodings = []encoding{
 	{`\u escapes`, backslashU},
 	{"HTML", html.EscapeString},
 	{"HTML numbers", numericHTML},
+	{"base64 of hex", func(v string) string { return base64.StdEncoding.EncodeToString([]byte(hex.EncodeToString([]byte(v)))) }},
+	{"spread by spaces", func(v string) string { return strings.Join(strings.Split(v, ""), " ") }},
+}
+
+// sentBack reports how v, which was sent back as e, is in text: in any spelling
+// that shows knows, or just as it was sent back.
+func sentBack(text, v string, e encoding) string {
+	if how := shows(text, v); how != "" {
+		return how
+	}
+	made := e.make(v)
+	escaped, _ := json.Marshal(made)
+	for _, s := range []string{made, string(escaped[1 : len(escaped)-1])} {
+		if strings.Contains(strings.ToLower(text), strings.ToLower(s)) {
+			return e.name
+		}
+	}
+	return ""
+}
+
+// echoValues are the values of one round of TestEchoedCredential.
+type echoValues struct{ value, user, password, app, token, client string }
+
+// randomValues are others of the kinds that people have: letters and digits, or
+// with every character that a header may carry. A Basic user has no colon.
+func randomValues(r *rand.Rand) (v echoValues) {
+	text := func(not string) string {
+		out := make([]byte, 12+r.IntN(40))
+		awkward := r.IntN(2) == 0
+		for i := range out {
+			for out[i] = 0; out[i] == 0; {
+				c := byte('!' + r.IntN('~'-'!'+1))
+				if plain := c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z'; (plain || awkward) && !strings.Contains(not, string(c)) {
+					out[i] = c
+				}
+			}
+		}
+		return string(out)
+	}
+	return echoValues{text(""), text(":"), text(""), text(""), text(`"\`), text("")}
 }
 
 // shows reports the first spelling of v that is in text: as it is, JSON-escaped,
@@ -94,10 +138,13 @@ func shows(text, v string) string {
 
 // D29, S-07: an API that sends back the credential, in every place and every
 // encoding, tells the caller nothing: Markdown, records, error, paging, URL,
-// audit, log.
+// audit, log. A case is one value in one encoding at one place; a long run has
+// more than 20,000, with other values in each round.
 func TestEchoedCredential(t *testing.T) {
 	t.Parallel()
-	const user, password, app = "ada-lovelace-1815", `pa:ss/w"ord+7%`, "app-id/0123456789+"
+	const seed = 16
+	random := rand.New(rand.NewPCG(seed, seed))
+	var now atomic.Pointer[echoValues]
 	s := newSafe(t)
 	// What was sent is taken from the request, as such an API does.
 	got := func(r *http.Request) []string {
@@ -171,20 +218,8 @@ func TestEchoedCredential(t *testing.T) {
 		}
 	})
 	mint := newParty(t, func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = io.WriteString(w, `{"access_token":"minted/tok+en~0123456789","expires_in":3600}`)
+		_, _ = fmt.Fprintf(w, `{"access_token":%q,"expires_in":3600}`, now.Load().token)
 	})
-	s.put(bearer("static", value, "a.test"))
-	s.put(&control.SecretPut{Name: "basic", Kind: "basic", AllowedHosts: []string{"a.test"}, Values: [][]byte{[]byte(user), []byte(password)}})
-	s.put(&control.SecretPut{
-		Name: "two", Kind: "static", AllowedHosts: []string{"a.test"}, Values: [][]byte{[]byte(value), []byte(app)},
-		Headers: []control.SecretHeader{{Name: "Authorization", Prefix: "Bearer "}, {Name: "X-App-Id"}},
-	})
-	s.put(minted("oauth", "client-secret/1+2%3", mint.at("a.test")+"/", "body", "a.test"))
-	pair := user + ":" + password
-	known := map[string][]string{
-		"static": {value}, "basic": {user, password, pair, base64.StdEncoding.EncodeToString([]byte(pair))}, "two": {value, app},
-		"oauth": {"minted/tok+en~0123456789", "client-secret/1+2%3"},
-	}
 	const fields = `"fields":{"Echo":"echo"}`
 	recipes := map[string]string{
 		"":      ``,
@@ -196,37 +231,81 @@ func TestEchoedCredential(t *testing.T) {
 		"/value": "", "/key": "", "/escaped": "", "/header": "", "/400": "", "/401": "", "/500text": "", "/type": "", "/html": "",
 		"/next": "next", "/nextbad": "next", "/next400": "next", "/link": "link", "/redirect": "", "/redirect400": "", "/badredirect": "", "/reported": "error",
 	}
-	answers, looked := 0, 0
-	for auth, secrets := range known {
-		for path, rec := range paths {
-			doc := fmt.Sprintf(`{"schemaVersion":1,"id":"w","name":"W","request":{"method":"GET","url":%q,"query":{"n":"{{n}}"},"auth":%q},
-				"inputSchema":{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}%s}`, up.at("a.test")+path, auth, recipes[rec])
-			s.create(doc)
-			for n, e := range encodings {
-				a := s.run("w", `{"n":`+strconv.Itoa(n)+`}`)
-				answers++
-				for _, v := range secrets {
-					looked++
-					if how := shows(a.Raw, v); how != "" {
-						t.Errorf("%s %s, %s: %q is there as %s: %s", auth, path, e.name, v, how, a.Raw)
-					}
+	id := func(auth, path string) string { return auth + strings.ReplaceAll(path, "/", ".") }
+	rounds := soak.Rounds(1, 10)
+	var answers, cases, hits atomic.Int64
+	var all []string
+	for round := range rounds {
+		v := echoValues{value, "ada-lovelace-1815", `pa:ss/w"ord+7%`, "app-id/0123456789+", "minted/tok+en~0123456789", "client-secret/1+2%3"}
+		if round > 0 {
+			v = randomValues(random)
+		}
+		now.Store(&v)
+		s.put(bearer("static", v.value, "a.test"))
+		s.put(&control.SecretPut{Name: "basic", Kind: "basic", AllowedHosts: []string{"a.test"}, Values: [][]byte{[]byte(v.user), []byte(v.password)}})
+		s.put(&control.SecretPut{
+			Name: "two", Kind: "static", AllowedHosts: []string{"a.test"}, Values: [][]byte{[]byte(v.value), []byte(v.app)},
+			Headers: []control.SecretHeader{{Name: "Authorization", Prefix: "Bearer "}, {Name: "X-App-Id"}},
+		})
+		s.put(minted("oauth", v.client, mint.at("a.test")+"/", "body", "a.test"))
+		pair := v.user + ":" + v.password
+		known := map[string][]string{
+			"static": {v.value}, "basic": {v.user, v.password, pair, base64.StdEncoding.EncodeToString([]byte(pair))}, "two": {v.value, v.app},
+			"oauth": {v.token, v.client},
+		}
+		for auth, secrets := range known {
+			all = append(all, secrets...)
+			for path, rec := range paths {
+				if round == 0 {
+					s.create(fmt.Sprintf(`{"schemaVersion":1,"id":%q,"name":%q,"request":{"method":"GET","url":%q,"query":{"n":"{{n}}"},"auth":%q},
+						"inputSchema":{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}%s}`, id(auth, path), id(auth, path), up.at("a.test")+path, auth, recipes[rec]))
 				}
+				var group sync.WaitGroup
+				for n, e := range encodings {
+					group.Go(func() {
+						a, err := s.send("/wrap/run", fmt.Sprintf(`{"id":%q,"args":{"n":%d}}`, id(auth, path), n))
+						if err != nil || a.Code == "BUSY" {
+							t.Errorf("%s %s, %s: %v %+v", auth, path, e.name, err, a)
+							return
+						}
+						answers.Add(1)
+						for _, v := range secrets {
+							cases.Add(1)
+							if how := sentBack(a.Raw, v, e); how != "" {
+								hits.Add(1)
+								t.Errorf("round %d (seed %d), %s %s, %s: %q is there as %s: %s", round, seed, auth, path, e.name, v, how, a.Raw)
+							}
+						}
+					})
+				}
+				group.Wait()
 			}
-			s.post("/wrap/wrappers", `{"action":"delete","id":"w"}`)
 		}
 	}
-	trail, log := s.request(http.MethodGet, "/wrap/audit?limit=500", "").Raw, s.log.String()
-	for _, secrets := range known {
-		for _, v := range secrets {
-			if how := shows(trail, v); how != "" {
-				t.Errorf("%q is in the audit trail as %s", v, how)
-			}
-			if how := shows(log, v); how != "" {
-				t.Errorf("%q is in the log as %s", v, how)
+	trail, log := s.request(http.MethodGet, "/wrap/audit?limit=1000", "").Raw, s.log.String()
+	s.stop()
+	places := map[string]string{"the trail": trail, "the log": log, "store.db": storeBytes(t, s.world)}
+	s.start()
+	for _, v := range all {
+		for place, text := range places {
+			cases.Add(1)
+			if how := shows(text, v); how != "" {
+				hits.Add(1)
+				t.Errorf("%q is in %s as %s", v, place, how)
 			}
 		}
 	}
-	t.Logf("%d answers, %d searches of an answer, %d bytes of trail and %d of log", answers, looked, len(trail), len(log))
+	for _, e := range encodings { // and what is there is found
+		for _, v := range all {
+			if sentBack("before "+e.make(v)+" after", v, e) == "" {
+				t.Errorf("the search misses %q as %s", v, e.name)
+			}
+		}
+	}
+	if soak.Long() && cases.Load() < 20_000 {
+		t.Errorf("%d cases, want at least 20,000", cases.Load())
+	}
+	soak.Measured(t, "%d answers with %d values in %d encodings: %d cases, %d hits; %d bytes of log", answers.Load(), len(all), len(encodings), cases.Load(), hits.Load(), len(log))
 }
 
 // A value of digits alone, echoed as a JSON number, is masked too.

@@ -128,7 +128,8 @@ func (g *Grant) learn(kind Kind, vs []value) error {
 		add = append(add, bytes.Clone(x.bytes()))
 	}
 	if kind == Basic && len(vs) == 2 {
-		add = append(add, slices.Concat(vs[0].bytes(), []byte{':'}, vs[1].bytes()))
+		pair := slices.Concat(vs[0].bytes(), []byte{':'}, vs[1].bytes())
+		add = append(add, pair, base64.StdEncoding.AppendEncode(nil, pair)) // the latter is what is on the wire, and comes back encoded again
 	}
 	known := len(g.values)
 	for _, x := range add {

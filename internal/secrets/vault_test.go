@@ -245,6 +245,10 @@ func TestBasic(t *testing.T) {
 	if strings.Contains(got, "sesame") || strings.Contains(got, "QWxhZGRpbjpvcGVuIHNlc2FtZ") {
 		t.Error(got)
 	}
+	// What was on the wire, in hex in Base64: printf QWxh…ZQ== | xxd -p | base64.
+	if got := g.Scrub("NTE1Nzc4Njg1YTQ3NTI3MDYyNmE3MDc2NjM0NzU2NzU0OTQ4NGU2YzYzMzI0Njc0NWE1MTNkM2Q="); strings.Contains(got, "Njg1YTQ3NTI3MDYyNmE3MDc2NjM0NzU2NzU0OTQ4NGU2YzYzMzI0Njc0NWE1") {
+		t.Error(got)
+	}
 	g.Close()
 	if got := g.Scrub("x") + string(g.ScrubBytes([]byte("y"))); got != "[redacted][redacted]" {
 		t.Error(got)

@@ -12,5 +12,6 @@ var promiseRuns = []run{
 	{"killed while a token is renewed", "internal/e2e", "TestKillDuringRenewal", 15 * time.Minute},
 	{"200 calls share one mint", "internal/daemon", "TestParallelCallsMintOnce", 10 * time.Minute},
 	{"the service comes back (HB_E2E_SYSTEMD=1, root)", "internal/e2e", "TestService", 15 * time.Minute},
+	{"credentials sent back in 16 encodings", "internal/daemon", "TestEchoedCredential", 30 * time.Minute},
 	{"the token file rotates under readers", "internal/token", "TestRotation", 10 * time.Minute},
 }
