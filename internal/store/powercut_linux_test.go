@@ -165,28 +165,34 @@ type call struct {
 const traced = "openat,?open,?creat,close,write,pwrite64,writev,pwritev,?pwritev2,ftruncate,?truncate,fallocate,fsync,fdatasync," +
 	"sync_file_range,syncfs,msync,?rename,renameat,?renameat2,?link,linkat,?unlink,unlinkat,copy_file_range,sendfile,splice,dup,?dup2,dup3,mmap"
 
+// straced is a child under strace with some arguments; it has not run yet. The
+// test is skipped where there is no strace or it may not trace.
+func straced(t *testing.T, cmd *exec.Cmd, args ...string) *exec.Cmd {
+	t.Helper()
+	program, err := exec.LookPath("strace")
+	if err != nil {
+		t.Skip("strace, which sees and stops what a process writes, is not installed")
+	}
+	if out, err := exec.Command(program, "-f", "-o", os.DevNull, "true").CombinedOutput(); err != nil {
+		t.Skipf("strace may not trace here: %v, %s", err, out)
+	}
+	cmd.Args = slices.Concat([]string{program, "-f", "-qq", "-e", "signal=none"}, args, []string{cmd.Path}, cmd.Args[1:])
+	cmd.Path = program
+	return cmd
+}
+
 // trace runs a child under strace, with the path of a file in an empty folder
 // before the other arguments, and returns what it did to the folder.
 func trace(t *testing.T, what string, args ...string) []call {
 	t.Helper()
-	program, err := exec.LookPath("strace")
-	if err != nil {
-		t.Skip("strace, which notes what a process writes, is not installed")
-	}
 	name := map[string]string{"work": "store.db", "rows": "audit.db"}[what]
 	dir := t.TempDir()
 	out := filepath.Join(t.TempDir(), "trace")
-	cmd := child(t, what, slices.Concat([]string{filepath.Join(dir, name)}, args)...)
 	// All strings in hexadecimal, and whole.
-	cmd.Args = slices.Concat([]string{program, "-f", "-qq", "-xx", "-s", "100000000", "-e", "signal=none", "-e", "trace=" + traced, "-o", out}, []string{cmd.Path}, cmd.Args[1:])
-	cmd.Path = program
-	var said bytes.Buffer
-	cmd.Stderr = &said
+	cmd := straced(t, child(t, what, slices.Concat([]string{filepath.Join(dir, name)}, args)...),
+		"-xx", "-s", "100000000", "-e", "trace="+traced, "-o", out)
 	if err := cmd.Run(); err != nil {
-		if strings.Contains(said.String(), "PTRACE") || strings.Contains(said.String(), "ptrace") {
-			t.Skipf("strace may not trace here: %s", said.String())
-		}
-		t.Fatalf("%v\n%s", err, said.String())
+		t.Fatal(err)
 	}
 	f, err := os.Open(out)
 	if err != nil {

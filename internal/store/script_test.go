@@ -155,8 +155,9 @@ func (f facts) save(w *wrapper.Wrapper) {
 
 // A scripted is a store at work on a script.
 type scripted struct {
-	path string
-	s    *store.Store
+	path   string
+	s      *store.Store
+	closed bool // a change has closed it and could not open it again
 }
 
 // step is change n of the script for a store that says was: what the store says
@@ -280,9 +281,11 @@ func step(n int, was facts) (now facts, change func(*scripted) error) {
 			for _, id := range marked {
 				x.s.MarkVerified(id, at)
 			}
+			x.closed = true
 			err := x.s.Close()
 			if err == nil {
 				x.s, err = store.Open(x.path, scriptOptions)
+				x.closed = err != nil
 			}
 			return err
 		}
@@ -313,7 +316,7 @@ func work(path string, from, to int) error {
 		return err
 	}
 	fmt.Println("open") // unbuffered: one write
-	x := &scripted{path, s}
+	x := &scripted{path: path, s: s}
 	for n := from; n < to; n++ {
 		now, change := step(n, was)
 		if err := change(x); err != nil {
