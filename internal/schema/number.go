@@ -10,12 +10,16 @@ import (
 )
 
 // Bounds of a number, in arguments and in schemas. Exact arithmetic on
-// 1e1000000 costs 80 ms each time; what a double can hold, and digits for
-// 128-bit ids, fit well inside.
+// 1e1000000 costs 80 ms each time; what a double can hold, and integers of
+// 200 bits, fit well inside.
 const (
-	MaxDigits   = 40  // characters of a number
+	MaxDigits   = 64  // characters of a number
 	MaxExponent = 308 // of its exponent, without the sign
 )
+
+// cheapExponent is the largest exponent of which any number may have one:
+// arithmetic on it costs no more than on as many digits.
+const cheapExponent = 40
 
 // bounded reports whether exact arithmetic on n is cheap enough.
 func bounded(n json.Number) bool {

@@ -265,7 +265,7 @@ func TestLimitsOfASchema(t *testing.T) {
 		{"enum", enum(100), enum(101), "TOO_MANY"},
 		{"pattern", pattern(512), pattern(513), "TOO_LONG"},
 		{"name", name(100), name(101), "TOO_LONG"},
-		{"digits", minimum(strings.Repeat("9", 40)), minimum(strings.Repeat("9", 41)), "RANGE"},
+		{"digits", minimum(strings.Repeat("9", 64)), minimum(strings.Repeat("9", 65)), "RANGE"},
 		{"exponent", minimum("1e308"), minimum("1e309"), "RANGE"},
 		{"small exponent", minimum("1e-308"), minimum("1e-309"), "RANGE"},
 		{"size", `{"type":"object","properties":{"p":{"type":"string","maxLength":2147483647}}}`, `{"type":"object","properties":{"p":{"type":"string","maxLength":2147483648}}}`, "RANGE"},
@@ -321,8 +321,8 @@ func TestValidate(t *testing.T) {
 		{"too long", orders, `{"customer_id":"😀😀😀😀"}`, "args.customer_id TOO_LONG can have at most 3 characters, has 4\n", ""},
 		{"too few", orders, `{"customer_id":"c","items":[]}`, "args.items TOO_FEW must have at least 1 item, has 0\n", ""},
 		{"too many", orders, `{"customer_id":"c","items":[{"sku":"a"},{"sku":"a"},{"sku":"a"}]}`, "args.items TOO_MANY can have at most 2 items, has 3\n", ""},
-		{"D26", orders, `{"customer_id":"c","price":4E9999999}`, "args.price RANGE a number can have 40 characters and an exponent up to 308\n", ""},
-		{"D26 deep, without a schema", orders, `{"customer_id":"c","any":[{"x":[0,1e1000000]}]}`, "args.any[0].x[1] RANGE a number can have 40 characters and an exponent up to 308\n", ""},
+		{"D26", orders, `{"customer_id":"c","price":4E9999999}`, "args.price RANGE a number can have 64 characters and an exponent up to 308\n", ""},
+		{"D26 deep, without a schema", orders, `{"customer_id":"c","any":[{"x":[0,1e1000000]}]}`, "args.any[0].x[1] RANGE a number can have 64 characters and an exponent up to 308\n", ""},
 		{"D27", ids, `{"n":9007199254740992}`, "args.n ENUM must be one of 9007199254740993, \"x\", [1,{\"a\":2}], null\n", ""},
 		{"enum of numbers by value", ids, `{"n":9007199254740993.0}`, "", ""},
 		{"enum deep", ids, `{"n":[1.0,{"a":2}]}`, "", ""},
@@ -587,7 +587,7 @@ func TestHostileArgumentsAreCheap(t *testing.T) {
 	}
 	for name, tt := range map[string]struct{ schema, args string }{
 		"numbers":         {numbers, fill(`{"a":[`, "1e308", "]}")},
-		"long numbers":    {numbers, fill(`{"a":[`, "1234567890123456789012345678901234567890", "]}")},
+		"long numbers":    {numbers, fill(`{"a":[`, strings.Repeat("1234567890", 6)+"1234", "]}")},
 		"enum":            {strings.ReplaceAll(numbers, "1e308]", "7]"), fill(`{"a":[`, "7", "]}")},
 		"many defaults":   {strings.ReplaceAll(objects, ":{},", `:{"default":"x"},`), fill(`{"a":[`, "{}", "]}")},
 		"wrong numbers":   {numbers, fill(`{"a":[`, "1e307", "]}")},

@@ -32,9 +32,9 @@ func (s *Schema) Validate(args recipe.Object) (filled recipe.Object, warnings, p
 		switch {
 		case !bounded(n):
 			c.problem(field, "RANGE", "", "a number can have %d characters and an exponent up to %d", MaxDigits, MaxExponent)
-		case exponent(n) > MaxDigits || exponent(n) < -MaxDigits:
+		case exponent(n) > cheapExponent || exponent(n) < -cheapExponent:
 			if costly++; costly == maxCostly+1 {
-				c.problem(field, "TOO_MANY", "", "more than %d numbers with an exponent above %d", maxCostly, MaxDigits)
+				c.problem(field, "TOO_MANY", "", "more than %d numbers with an exponent above %d", maxCostly, cheapExponent)
 			}
 		}
 	})
