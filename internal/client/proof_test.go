@@ -105,77 +105,7 @@ func TestSquattersGetOnlyNonces(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var earlier []byte // a nonce for which the squatter has seen the right proof
-	var mu sync.Mutex
-	behaviours := map[string]func(s *squatter, c net.Conn, nonce []byte){
-		"silent":      func(s *squatter, c net.Conn, _ []byte) { <-s.stop },
-		"closes":      func(_ *squatter, c net.Conn, _ []byte) { c.Close() },
-		"wrong proof": func(_ *squatter, c net.Conn, _ []byte) { ok(c, helloBody(strings.Repeat("ab", 32))) },
-		"empty proof": func(_ *squatter, c net.Conn, _ []byte) { ok(c, helloBody("")) },
-		"no proof":    func(_ *squatter, c net.Conn, _ []byte) { ok(c, `{"ok":true}`) },
-		"empty key":   func(s *squatter, c net.Conn, n []byte) { ok(c, helloBody(api.Proof("", s.local(), n))) },
-		"echoes":      func(_ *squatter, c net.Conn, n []byte) { ok(c, helloBody(hex.EncodeToString(n))) },
-		"replays": func(s *squatter, c net.Conn, n []byte) {
-			mu.Lock()
-			defer mu.Unlock()
-			if earlier == nil {
-				earlier = n
-			}
-			proof := api.Proof(tok, s.local(), earlier)
-			if bytes.Equal(earlier, n) {
-				proof = strings.Repeat("0", 64) // the first time it has nothing to replay yet
-			}
-			ok(c, helloBody(proof))
-		},
-		"relays from another port": func(_ *squatter, c net.Conn, n []byte) {
-			resp, err := http.Get("http://" + h.addr + "/hello?nonce=" + hex.EncodeToString(n))
-			if err != nil {
-				return
-			}
-			defer resp.Body.Close()
-			b, _ := io.ReadAll(resp.Body)
-			ok(c, string(b))
-		},
-		"right proof, wrong status": func(s *squatter, c net.Conn, n []byte) {
-			b := helloBody(api.Proof(tok, s.local(), n))
-			fmt.Fprintf(c, "HTTP/1.1 203 OK\r\nContent-Length: %d\r\n\r\n%s", len(b), b)
-		},
-		"right proof, then more": func(s *squatter, c net.Conn, n []byte) {
-			b := helloBody(api.Proof(tok, s.local(), n))
-			fmt.Fprintf(c, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%sHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}", len(b), b)
-		},
-		"html": func(_ *squatter, c net.Conn, _ []byte) {
-			fmt.Fprint(c, "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 22\r\n\r\n<html><b>hi</b></html>")
-		},
-		"redirects": func(s *squatter, c net.Conn, n []byte) {
-			fmt.Fprintf(c, "HTTP/1.1 302 Found\r\nLocation: http://%s/hello?nonce=%x\r\nContent-Length: 0\r\n\r\n", h.addr, n)
-		},
-		"asks for a password": func(_ *squatter, c net.Conn, _ []byte) {
-			fmt.Fprint(c, "HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Bearer\r\nContent-Length: 0\r\n\r\n")
-		},
-		"not http": func(_ *squatter, c net.Conn, _ []byte) { fmt.Fprint(c, "SSH-2.0-OpenSSH_9.9\r\n") },
-		"huge header": func(_ *squatter, c net.Conn, _ []byte) {
-			_, _ = fmt.Fprintf(c, "HTTP/1.1 200 OK\r\nX: %s\r\n\r\n", strings.Repeat("x", 1<<20))
-		},
-		"endless header": func(s *squatter, c net.Conn, _ []byte) { drip(s, c, "HTTP/1.1 200 OK\r\n", "X: y\r\n", 0) },
-		"slow": func(s *squatter, c net.Conn, _ []byte) {
-			drip(s, c, "HTTP/1.1 200 OK\r\n", "X: y\r\n", 20*time.Millisecond)
-		},
-		"huge body": func(_ *squatter, c net.Conn, _ []byte) {
-			fmt.Fprintf(c, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", 1<<20, strings.Repeat(" ", 1<<20))
-		},
-		"short body": func(_ *squatter, c net.Conn, _ []byte) {
-			fmt.Fprint(c, "HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n{}")
-			c.Close()
-		},
-		"chunked": func(s *squatter, c net.Conn, n []byte) {
-			b := helloBody(strings.Repeat("0", 64))
-			fmt.Fprintf(c, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n", len(b), b)
-		},
-		"continues": func(s *squatter, c net.Conn, _ []byte) { drip(s, c, "", "HTTP/1.1 100 Continue\r\n\r\n", 0) },
-	}
-	onlyNonce := regexp.MustCompile(`^GET /hello\?nonce=[0-9a-f]{64} HTTP/1\.1\r\nHost: 127\.0\.0\.1:[0-9]+\r\n\r\n$`)
-	for name, b := range behaviours {
+	for name, b := range behaviours(tok, h.addr) {
 		t.Run(name, func(t *testing.T) {
 			s := squat(t, b)
 			c := h.clientWith(func(o *client.Options) { o.URL.Host = s.addr })
@@ -207,6 +137,83 @@ func TestSquattersGetOnlyNonces(t *testing.T) {
 		t.Errorf("%d calls reached the daemon", n)
 	}
 }
+
+// behaviours are the ways in which a squatter answers, by name: tok is what it
+// takes for the token, daemon where the real daemon listens.
+func behaviours(tok, daemon string) map[string]func(s *squatter, c net.Conn, nonce []byte) {
+	var earlier []byte // a nonce for which the squatter has seen the right proof
+	var mu sync.Mutex
+	return map[string]func(s *squatter, c net.Conn, nonce []byte){
+		"silent":      func(s *squatter, c net.Conn, _ []byte) { <-s.stop },
+		"closes":      func(_ *squatter, c net.Conn, _ []byte) { c.Close() },
+		"wrong proof": func(_ *squatter, c net.Conn, _ []byte) { ok(c, helloBody(strings.Repeat("ab", 32))) },
+		"empty proof": func(_ *squatter, c net.Conn, _ []byte) { ok(c, helloBody("")) },
+		"no proof":    func(_ *squatter, c net.Conn, _ []byte) { ok(c, `{"ok":true}`) },
+		"empty key":   func(s *squatter, c net.Conn, n []byte) { ok(c, helloBody(api.Proof("", s.local(), n))) },
+		"echoes":      func(_ *squatter, c net.Conn, n []byte) { ok(c, helloBody(hex.EncodeToString(n))) },
+		"replays": func(s *squatter, c net.Conn, n []byte) {
+			mu.Lock()
+			defer mu.Unlock()
+			if earlier == nil {
+				earlier = n
+			}
+			proof := api.Proof(tok, s.local(), earlier)
+			if bytes.Equal(earlier, n) {
+				proof = strings.Repeat("0", 64) // the first time it has nothing to replay yet
+			}
+			ok(c, helloBody(proof))
+		},
+		"relays from another port": func(_ *squatter, c net.Conn, n []byte) {
+			resp, err := http.Get("http://" + daemon + "/hello?nonce=" + hex.EncodeToString(n))
+			if err != nil {
+				return
+			}
+			defer resp.Body.Close()
+			b, _ := io.ReadAll(resp.Body)
+			ok(c, string(b))
+		},
+		"right proof, wrong status": func(s *squatter, c net.Conn, n []byte) {
+			b := helloBody(api.Proof(tok, s.local(), n))
+			fmt.Fprintf(c, "HTTP/1.1 203 OK\r\nContent-Length: %d\r\n\r\n%s", len(b), b)
+		},
+		"right proof, then more": func(s *squatter, c net.Conn, n []byte) {
+			b := helloBody(api.Proof(tok, s.local(), n))
+			fmt.Fprintf(c, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%sHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}", len(b), b)
+		},
+		"html": func(_ *squatter, c net.Conn, _ []byte) {
+			fmt.Fprint(c, "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 22\r\n\r\n<html><b>hi</b></html>")
+		},
+		"redirects": func(s *squatter, c net.Conn, n []byte) {
+			fmt.Fprintf(c, "HTTP/1.1 302 Found\r\nLocation: http://%s/hello?nonce=%x\r\nContent-Length: 0\r\n\r\n", daemon, n)
+		},
+		"asks for a password": func(_ *squatter, c net.Conn, _ []byte) {
+			fmt.Fprint(c, "HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Bearer\r\nContent-Length: 0\r\n\r\n")
+		},
+		"not http": func(_ *squatter, c net.Conn, _ []byte) { fmt.Fprint(c, "SSH-2.0-OpenSSH_9.9\r\n") },
+		"huge header": func(_ *squatter, c net.Conn, _ []byte) {
+			_, _ = fmt.Fprintf(c, "HTTP/1.1 200 OK\r\nX: %s\r\n\r\n", strings.Repeat("x", 1<<20))
+		},
+		"endless header": func(s *squatter, c net.Conn, _ []byte) { drip(s, c, "HTTP/1.1 200 OK\r\n", "X: y\r\n", 0) },
+		"slow": func(s *squatter, c net.Conn, _ []byte) {
+			drip(s, c, "HTTP/1.1 200 OK\r\n", "X: y\r\n", 20*time.Millisecond)
+		},
+		"huge body": func(_ *squatter, c net.Conn, _ []byte) {
+			fmt.Fprintf(c, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", 1<<20, strings.Repeat(" ", 1<<20))
+		},
+		"short body": func(_ *squatter, c net.Conn, _ []byte) {
+			fmt.Fprint(c, "HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n{}")
+			c.Close()
+		},
+		"chunked": func(s *squatter, c net.Conn, n []byte) {
+			b := helloBody(strings.Repeat("0", 64))
+			fmt.Fprintf(c, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n", len(b), b)
+		},
+		"continues": func(s *squatter, c net.Conn, _ []byte) { drip(s, c, "", "HTTP/1.1 100 Continue\r\n\r\n", 0) },
+	}
+}
+
+// onlyNonce is all that a squatter may get.
+var onlyNonce = regexp.MustCompile(`^GET /hello\?nonce=[0-9a-f]{64} HTTP/1\.1\r\nHost: 127\.0\.0\.1:[0-9]+\r\n\r\n$`)
 
 // drip writes first, then again and again the same line.
 func drip(s *squatter, c net.Conn, first, line string, pause time.Duration) {

@@ -6,8 +6,11 @@ import "time"
 // numbers, in numbers.
 var promiseNetRuns = []run{
 	{"special addresses by every way to the dialler", "internal/outbound", "TestNoSpecialAddressByAnyWay", 10 * time.Minute},
+	{"special addresses by every way into a daemon", "internal/daemon", "TestNoWayToASpecialAddress", 10 * time.Minute},
 	{"a name that flips, answers that are mixed", "internal/outbound", "TestRebinding|TestMixedAnswers", 10 * time.Minute},
 	{"strict and permissive calls in turn", "internal/outbound", "TestPoliciesDoNotCross", 10 * time.Minute},
 	{"headers over changes of the origin", "internal/outbound", "TestRedirectHeaders", 10 * time.Minute},
+	{"another user squats the port", "internal/client", "TestAnotherUserSquats", 10 * time.Minute},
+	{"numbers on the wire", "internal/daemon", "TestNumbersArriveExact", 10 * time.Minute},
 	{"bombs, endless headers, one byte a second", "internal/outbound", "TestBombs|TestEndlessHeader|TestTimeouts", 15 * time.Minute},
 }
