@@ -33,6 +33,7 @@ import (
 
 	"github.com/hyperbolic-gateway/hb-rest/internal/client"
 	"github.com/hyperbolic-gateway/hb-rest/internal/e2e/stdio"
+	"github.com/hyperbolic-gateway/hb-rest/internal/soak"
 )
 
 // keyringProgram builds the third program, in a folder of its own: the other
@@ -168,8 +169,9 @@ func withFileKeyring(t *testing.T) []string {
 // A spelling is a form in which a value may turn up.
 type spelling struct{ name, text string }
 
-// spellings are the five encodings that are searched for: raw, Base64 at its
-// three alignments in both alphabets, hex in both cases, percent, JSON.
+// spellings are the forms that are searched for: raw, Base64 at its three
+// alignments in both alphabets, hex in both cases, percent, JSON, and each form
+// in which the API of the canary test sends a value back, as it is and in JSON.
 func spellings(v string) []spelling {
 	out := []spelling{{"raw", v}, {"hex", hex.EncodeToString([]byte(v))}, {"HEX", strings.ToUpper(hex.EncodeToString([]byte(v)))}, {"query", url.QueryEscape(v)}, {"path", url.PathEscape(v)}}
 	j, _ := json.Marshal(v)
@@ -180,10 +182,15 @@ func spellings(v string) []spelling {
 		out = append(out, spelling{"base64+" + strconv.Itoa(shift), base64.StdEncoding.EncodeToString(padded)[from:to]},
 			spelling{"base64url+" + strconv.Itoa(shift), base64.URLEncoding.EncodeToString(padded)[from:to]})
 	}
+	for n, echo := range echoes {
+		made := echo(v)
+		j, _ := json.Marshal(made)
+		out = append(out, spelling{"echo " + strconv.Itoa(n), made}, spelling{"echo in JSON " + strconv.Itoa(n), string(j[1 : len(j)-1])})
+	}
 	return out
 }
 
-// echoes are the 14 encodings in which the API of the canary test sends back
+// echoes are the 16 encodings in which the API of the canary test sends back
 // what it was sent.
 var echoes = []func(v string) string{
 	func(v string) string { return v },
@@ -206,6 +213,16 @@ var echoes = []func(v string) string{
 	},
 	html.EscapeString,
 	func(v string) string { return strings.Join(strings.Split(v, ""), " ") }, // spread out by spaces
+	func(v string) string {
+		var b strings.Builder
+		for _, r := range v {
+			fmt.Fprintf(&b, "&#%d;", r)
+		}
+		return b.String()
+	},
+	func(v string) string { // two on top of each other
+		return base64.StdEncoding.EncodeToString([]byte(hex.EncodeToString([]byte(v))))
+	},
 }
 
 // An echo is an API that sends back the credential it was sent, in every place.
@@ -259,7 +276,10 @@ const (
 )
 
 // The canary: known values are set and everything is exercised; then all bytes
-// of everything that was written or said are searched, in five encodings.
+// of everything that was written or said are searched, in 16 encodings: what
+// agents and people are told, the log, the trail, every file of the home (copies
+// included), standard error, what the system shows of the process. A core is not
+// among them: none is ever written (TestMemoryIsOutOfReach).
 func TestCanary(t *testing.T) {
 	p := newPerson(t, withFileKeyring(t)...)
 	up := newEcho(t)
@@ -303,7 +323,7 @@ func TestCanary(t *testing.T) {
 	paths := []string{"/items", "/400", "/401", "/403", "/404", "/429", "/500", "/redirect", "/away", "/html", "/next"}
 	sent := 0
 	for _, auth := range []string{"key", "pair", "oauth", "broken"} {
-		for _, path := range paths {
+		for place, path := range paths {
 			id := auth + strings.ReplaceAll(path, "/", ".")
 			doc := fmt.Sprintf(`{"schemaVersion":1,"id":%q,"name":%q,"exposeAsTool":true,"request":{"method":"GET","url":%q,"query":{"n":"{{n}}"},"auth":%q},
 				"inputSchema":{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]},
@@ -312,6 +332,9 @@ func TestCanary(t *testing.T) {
 			call("wrap_create", `{"wrapper":`+doc+`}`)
 			call("wrap_test", `{"id":"`+id+`","args":{"n":0}}`)
 			for n := range echoes {
+				if !soak.Long() && path != "/items" && (n+place)%8 != 0 {
+					continue // in a short run each place has two of the encodings
+				}
 				text := call("wrap_run", fmt.Sprintf(`{"id":%q,"args":{"n":%d},"format":%q}`, id, n, []string{"markdown", "json", "both"}[n%3]))
 				sent++
 				if n < 13 && auth != "broken" && path == "/items" && !strings.Contains(text, "redacted") {
@@ -415,11 +438,12 @@ func TestCanary(t *testing.T) {
 			t.Errorf("%s was not searched", want)
 		}
 	}
-	hits, size := 0, 0
+	hits, size, cases := 0, 0, 0
 	for name, b := range places {
 		size += len(b)
 		for _, v := range values {
 			for _, sp := range spellings(v) {
+				cases++
 				if at := bytes.Index(b, []byte(sp.text)); at >= 0 {
 					hits++
 					t.Errorf("%s has %q as %s at byte %d: %q", name, v, sp.name, at, b[max(0, at-200):min(len(b), at+200)])
@@ -436,8 +460,8 @@ func TestCanary(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d runs, %d tool calls, %d commands; %d places, %d bytes, %d spellings searched: %d hits",
-		sent, calls, p.commands, len(places), size, len(values)*len(spellings(canary)), hits)
+	soak.Measured(t, "%d runs in %d encodings, %d tool calls, %d commands; %d places of %d bytes searched for %d spellings of %d values: %d cases, %d hits",
+		sent, len(echoes), calls, p.commands, len(places), size, len(spellings(canary)), len(values), cases, hits)
 }
 
 func keys(m map[string][]byte) func(func(string) bool) {
