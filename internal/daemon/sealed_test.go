@@ -10,14 +10,19 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"go.etcd.io/bbolt"
 
 	"github.com/hyperbolic-gateway/hb-rest/internal/outbound"
+	"github.com/hyperbolic-gateway/hb-rest/internal/soak"
 )
 
 // tamper rewrites the sealed record of a credential in a stopped store, as
@@ -159,7 +164,7 @@ func sealedBytes(t *testing.T, path string) string {
 	defer db.Close()
 	var out strings.Builder
 	err = db.View(func(tx *bbolt.Tx) error {
-		for _, bucket := range []string{"sealed", "settings", "allowed"} {
+		for _, bucket := range []string{"sealed", "settings", "allowed", "approval", "trust"} {
 			b := tx.Bucket([]byte(bucket))
 			if b == nil {
 				continue
@@ -187,13 +192,18 @@ func TestAgentsCannotWriteCredentials(t *testing.T) {
 	if !strings.Contains(before, `sealed "key"`) {
 		t.Fatal("the credential is not in the store")
 	}
-	var paths []string
-	for _, door := range []string{
+	doors := []string{
 		"/wrap/secrets", "/wrap/secret", "/wrap/status", "/wrap/manifest", "/wrap/wrapper", "/wrap/audit", "/wrap/run", "/wrap/test", "/wrap/derive", "/wrap/wrappers",
 		"/hello", "/wrap/credentials", "/wrap/vault", "/wrap/keyring", "/wrap/bind", "/wrap/allow", "/wrap/settings", "/wrap/config", "/wrap/approvals", "/wrap/reload",
 		// The control socket's own paths, on the port where agents are.
 		"/control/secret", "/control/secret/put", "/control/secret/bind", "/control/secret/delete", "/control/secret/test", "/control/secrets", "/control/settings", "/control/allow", "/control/stop",
-	} {
+	}
+	guessed := len(doors)
+	for _, pkg := range []string{"bridge", "control"} { // every route there is, by the source
+		doors = append(doors, routesOf(t, pkg)...)
+	}
+	var paths []string
+	for _, door := range doors {
 		paths = append(paths, door, door+"/", door+"/key", door+"?name=key&host=thief.test", strings.ToUpper(door), "/"+door, door+"/../secrets")
 	}
 	encoded := base64.StdEncoding.EncodeToString([]byte("stolen-value"))
@@ -214,40 +224,63 @@ func TestAgentsCannotWriteCredentials(t *testing.T) {
 		`{"id":"x","args":{},"secret":{"key":"stolen-value"},"allowedHosts":["thief.test"]}`,
 	}
 	verbs := []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "PROPFIND", "LINK", "SEARCH"}
-	tried := 0
-	for _, path := range paths {
-		for _, verb := range verbs {
-			for _, body := range bodies {
-				req, err := http.NewRequest(verb, "http://"+s.d.Addr(), strings.NewReader(body))
-				if err != nil {
-					t.Fatal(err)
-				}
-				req.URL.Opaque = "//" + s.d.Addr() + path // as written, nothing is cleaned
-				req.Header.Set("Authorization", "Bearer "+s.tok)
-				req.Header.Set("Content-Type", "application/json")
-				resp, err := s.http.Do(req)
-				if err != nil {
-					t.Fatalf("%s %s %s: %v", verb, path, body, err)
-				}
-				text, _ := io.ReadAll(resp.Body)
-				_ = resp.Body.Close()
-				tried++
-				if how := shows(string(text), value); how != "" || strings.Contains(string(text), "stolen-value") {
-					t.Errorf("%s %s %s shows a value: %s", verb, path, body, text)
-				}
-			}
+	var tried atomic.Int64
+	try := func(verb, path, body string) {
+		req, err := http.NewRequest(verb, "http://"+s.d.Addr(), strings.NewReader(body))
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		req.URL.Opaque = "//" + s.d.Addr() + path // as written, nothing is cleaned
+		req.Header.Set("Authorization", "Bearer "+s.tok)
+		req.Header.Set("Content-Type", "application/json")
+		resp, err := s.http.Do(req)
+		if err != nil {
+			t.Errorf("%s %s %s: %v", verb, path, body, err)
+			return
+		}
+		text, _ := io.ReadAll(resp.Body)
+		_ = resp.Body.Close()
+		tried.Add(1)
+		if how := shows(string(text), value); how != "" || strings.Contains(string(text), "stolen-value") {
+			t.Errorf("%s %s %s shows a value: %s", verb, path, body, text)
 		}
 	}
+	var group sync.WaitGroup
+	for n, path := range paths {
+		group.Go(func() {
+			for v, verb := range verbs {
+				for b, body := range bodies {
+					if !soak.Long() && (b+v+n)%len(bodies) > 0 {
+						continue // a short run takes one of the bodies for each path and verb
+					}
+					try(verb, path, body)
+				}
+			}
+		})
+		if n%8 == 7 {
+			group.Wait()
+		}
+	}
+	group.Wait()
 	agent := s.agent(s.d.Addr())
 	args := append(bodies[3:],
 		`{"id":"key","secret":"stolen-value"}`, `{"wrapper":{"id":"key","value":"stolen-value"}}`, `{"credential":{"name":"key","value":"stolen-value"}}`, `{"auth":"stolen-value"}`)
-	for _, tool := range []string{
+	tools := []string{
 		"wrap_list", "wrap_get", "wrap_secret_list", "wrap_derive", "wrap_create", "wrap_update", "wrap_delete", "wrap_run", "wrap_test", "wrap_reload",
 		"wrap_secret_set", "wrap_secret_bind", "wrap_secret_delete", "wrap_secret", "wrap_allow", "wrap_config",
-	} {
+	}
+	there, err := agent.session.ListTools(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tool := range there.Tools {
+		tools = append(tools, tool.Name)
+	}
+	for _, tool := range tools {
 		for _, a := range args {
 			text, _, _ := agent.call(tool, a) // a tool that is not there is an error
-			tried++
+			tried.Add(1)
 			if shows(text, value) != "" || strings.Contains(text, "stolen-value") {
 				t.Errorf("%s %s shows a value: %s", tool, a, text)
 			}
@@ -257,11 +290,38 @@ func TestAgentsCannotWriteCredentials(t *testing.T) {
 	s.post("/wrap/wrappers", `{"action":"create","wrapper":`+get("key", "http://a.test/")+`}`)
 	s.post("/wrap/wrappers", `{"action":"delete","id":"key"}`)
 	s.stop()
-	if after := sealedBytes(t, s.cfg.StorePath); after != before {
+	after := sealedBytes(t, s.cfg.StorePath)
+	if after != before {
 		t.Errorf("the store changed from\n%sto\n%s", before, after)
 	}
 	s.start()
-	t.Logf("%d tries, 0 writes", tried)
+	soak.Measured(t, "%d paths (%d routes of bridge and control socket), %d verbs, %d bodies, %d tools: %d tries, credentials, settings, allowed hosts and answers as before: %v",
+		len(paths), len(doors)-guessed, len(verbs), len(bodies), len(tools), tried.Load(), after == before)
+}
+
+// routesOf are the paths in the source of a package.
+func routesOf(t *testing.T, pkg string) (out []string) {
+	t.Helper()
+	sources, err := filepath.Glob("../" + pkg + "/*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range sources {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasSuffix(path, "_test.go") {
+			continue
+		}
+		for _, m := range regexp.MustCompile(`"(/(?:wrap|control|hello)[a-z/]*)"`).FindAllSubmatch(text, -1) {
+			out = append(out, string(m[1]))
+		}
+	}
+	if len(out) < 10 {
+		t.Fatalf("only %q in the source of %s", out, pkg)
+	}
+	return out
 }
 
 // A daemon whose keyring does not work says so at once to who asks, and does

@@ -13,5 +13,7 @@ var promiseRuns = []run{
 	{"200 calls share one mint", "internal/daemon", "TestParallelCallsMintOnce", 10 * time.Minute},
 	{"the service comes back (HB_E2E_SYSTEMD=1, root)", "internal/e2e", "TestService", 15 * time.Minute},
 	{"credentials sent back in 16 encodings", "internal/daemon", "TestEchoedCredential", 30 * time.Minute},
+	{"canaries in everything written or said", "internal/e2e", "TestCanary", 30 * time.Minute},
+	{"agents write no credential by any route", "internal/daemon", "TestAgentsCannotWriteCredentials", 30 * time.Minute},
 	{"the token file rotates under readers", "internal/token", "TestRotation", 10 * time.Minute},
 }
