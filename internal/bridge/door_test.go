@@ -13,6 +13,7 @@ import (
 
 	"github.com/hyperbolic-gateway/hb-rest/internal/api"
 	"github.com/hyperbolic-gateway/hb-rest/internal/bridge"
+	"github.com/hyperbolic-gateway/hb-rest/internal/soak"
 	"github.com/hyperbolic-gateway/hb-rest/internal/token"
 )
 
@@ -65,6 +66,7 @@ func TestBrowserRequestsAreForbidden(t *testing.T) {
 	if len(requests) < 40 {
 		t.Fatalf("only %d combinations", len(requests))
 	}
+	forbidden := 0
 	for _, q := range requests {
 		resp, body := s.raw(t, q)
 		if net400(q, resp, s) {
@@ -74,6 +76,7 @@ func TestBrowserRequestsAreForbidden(t *testing.T) {
 			t.Errorf("%q: %s", q, resp.Status)
 			continue
 		}
+		forbidden++
 		if e := decodeError(t, body); e.Code != "FORBIDDEN_ORIGIN" {
 			t.Errorf("%q: %s", q, e.Code)
 		}
@@ -83,10 +86,14 @@ func TestBrowserRequestsAreForbidden(t *testing.T) {
 			}
 		}
 	}
-	if calls, revision := f.asked(); len(calls) != 0 || revision != 0 {
+	calls, revision := f.asked()
+	if len(calls) != 0 || revision != 0 {
 		t.Errorf("the backend was asked: %v, revision %d times", calls, revision)
 	}
-	t.Logf("%d combinations refused", len(requests))
+	if forbidden < 40 || len(requests)-forbidden > 5 {
+		t.Errorf("%d of %d were answered 403", forbidden, len(requests))
+	}
+	soak.Measured(t, "%d combinations of headers: %d answered 403, %d refused by net/http as malformed, %d reached the backend", len(requests), forbidden, len(requests)-forbidden, len(calls)+revision)
 }
 
 // net400 says that net/http refused the request as malformed before our code

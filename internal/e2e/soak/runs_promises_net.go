@@ -10,7 +10,10 @@ var promiseNetRuns = []run{
 	{"a name that flips, answers that are mixed", "internal/outbound", "TestRebinding|TestMixedAnswers", 10 * time.Minute},
 	{"strict and permissive calls in turn", "internal/outbound", "TestPoliciesDoNotCross", 10 * time.Minute},
 	{"headers over changes of the origin", "internal/outbound", "TestRedirectHeaders", 10 * time.Minute},
+	{"what web pages send", "internal/bridge", "TestBrowserRequestsAreForbidden", 10 * time.Minute},
+	{"pages in Chromium", "internal/bridge", "TestChromiumPages", 10 * time.Minute},
 	{"another user squats the port", "internal/client", "TestAnotherUserSquats", 10 * time.Minute},
+	{"the public schema suite, hostile schemas under strace", "internal/schema", "TestSuite|TestHostileSchemasOpenNothing", 10 * time.Minute},
 	{"numbers on the wire", "internal/daemon", "TestNumbersArriveExact", 10 * time.Minute},
 	{"bombs, endless headers, one byte a second", "internal/outbound", "TestBombs|TestEndlessHeader|TestTimeouts", 15 * time.Minute},
 }
