@@ -21,6 +21,7 @@ import (
 
 	"go.etcd.io/bbolt"
 
+	"github.com/hyperbolic-gateway/hb-rest/internal/control"
 	"github.com/hyperbolic-gateway/hb-rest/internal/outbound"
 	"github.com/hyperbolic-gateway/hb-rest/internal/soak"
 )
@@ -164,7 +165,7 @@ func sealedBytes(t *testing.T, path string) string {
 	defer db.Close()
 	var out strings.Builder
 	err = db.View(func(tx *bbolt.Tx) error {
-		for _, bucket := range []string{"sealed", "settings", "allowed", "approval", "trust"} {
+		for _, bucket := range []string{"sealed", "settings", "allow", "approval", "trust"} {
 			b := tx.Bucket([]byte(bucket))
 			if b == nil {
 				continue
@@ -186,11 +187,24 @@ func TestAgentsCannotWriteCredentials(t *testing.T) {
 	s := newSafe(t)
 	s.put(bearer("key", value, "a.test"))
 	s.put(bearer("other", "other-0123456789", "b.test"))
+	ctx := context.Background()
+	if _, err := s.person.Allow(ctx, &control.AllowRule{Host: "b.test"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.person.SetSetting(ctx, &control.SettingChange{Name: "call-timeout-ms", Value: "49000"}); err != nil {
+		t.Fatal(err)
+	}
+	s.create(get("asked", "http://b.test/"))
+	if _, err := s.person.SetApprovalPolicy(ctx, &control.ApprovalPolicyChange{Wrapper: "asked", Policy: "always"}); err != nil {
+		t.Fatal(err)
+	}
 	s.stop()
 	before := sealedBytes(t, s.cfg.StorePath)
 	s.start()
-	if !strings.Contains(before, `sealed "key"`) {
-		t.Fatal("the credential is not in the store")
+	for _, there := range []string{`sealed "key"`, `allow "b.test`, `settings "`, `approval "asked"`} {
+		if !strings.Contains(before, there) {
+			t.Fatalf("no %s in the store:\n%s", there, before)
+		}
 	}
 	doors := []string{
 		"/wrap/secrets", "/wrap/secret", "/wrap/status", "/wrap/manifest", "/wrap/wrapper", "/wrap/audit", "/wrap/run", "/wrap/test", "/wrap/derive", "/wrap/wrappers",
