@@ -10,7 +10,7 @@ import (
 	"io/fs"
 	"net/http"
 	"net/http/httptrace"
-	"os"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -122,10 +122,10 @@ func (c *Client) attempt(ctx context.Context, method, path string, body []byte) 
 // safe to use is an error, not a reason to look further.
 func (c *Client) token() (tok, file string, err error) {
 	for _, f := range c.files {
-		if _, err := os.Lstat(f); errors.Is(err, fs.ErrNotExist) {
+		tok, err := token.Read(f)
+		if err != nil && errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
-		tok, err := token.Read(f)
 		return tok, f, err
 	}
 	if len(c.files) == 0 {
@@ -169,19 +169,7 @@ func (c *Client) send(ctx context.Context, t *http.Transport, tok, method, path 
 			conn, before = p, p.begin()
 		}
 	}})
-	req, err := http.NewRequestWithContext(traced, method, "http://"+c.addr.String()+path, bytes.NewReader(body))
-	if err != nil {
-		return nil, err
-	}
-	req.Header.Set("Authorization", "Bearer "+tok)
-	req.Header.Set("User-Agent", "") // not sent: the version header says it
-	req.Header.Set("Accept", "application/json")
-	if c.version != "" {
-		req.Header.Set(api.HeaderVersion, c.version)
-	}
-	if body != nil {
-		req.Header.Set("Content-Type", "application/json")
-	}
+	req := c.request(method, path, tok, body).WithContext(traced)
 	resp, err := t.RoundTrip(req) // not a Client: it would follow redirects
 	if err != nil {
 		switch {
@@ -193,15 +181,62 @@ func (c *Client) send(ctx context.Context, t *http.Transport, tok, method, path 
 		return nil, &lost{err}
 	}
 	defer resp.Body.Close()
-	data, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
+	data, err := readAnswer(resp)
 	if err != nil {
-		return nil, &lost{err}
-	}
-	if len(data) > maxAnswer {
-		return nil, errTooLarge
+		return nil, err
 	}
 	c.noteHeaders(resp.Header)
 	return &reply{status: resp.StatusCode, media: resp.Header.Get("Content-Type"), body: data}, nil
+}
+
+// request is a call as net/http wants it. A path may have a query.
+func (c *Client) request(method, path, tok string, body []byte) *http.Request {
+	u := &url.URL{Scheme: "http", Host: c.addr.String(), Path: path}
+	u.Path, u.RawQuery, _ = strings.Cut(path, "?")
+	req := &http.Request{
+		Method: method, URL: u, Host: u.Host, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: http.Header{
+			"Authorization": {"Bearer " + tok},
+			"User-Agent":    {""}, // not sent: the version header says it
+			"Accept":        {"application/json"},
+		},
+	}
+	if c.version != "" {
+		req.Header.Set(api.HeaderVersion, c.version)
+	}
+	if body != nil {
+		req.Header["Content-Type"] = []string{"application/json"}
+		req.ContentLength = int64(len(body))
+		req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
+		req.Body, _ = req.GetBody()
+	}
+	return req
+}
+
+// readAnswer reads a body of at most maxAnswer bytes.
+func readAnswer(resp *http.Response) ([]byte, error) {
+	if resp.ContentLength > maxAnswer {
+		return nil, errTooLarge
+	}
+	if resp.ContentLength >= 0 { // the daemon says it always
+		data := make([]byte, resp.ContentLength)
+		if _, err := io.ReadFull(resp.Body, data); err != nil {
+			return nil, &lost{err}
+		}
+		// The end is read too, so that the connection can be used again.
+		if n, err := resp.Body.Read(make([]byte, 1)); n > 0 || !errors.Is(err, io.EOF) {
+			return nil, &lost{errors.New("the answer does not end where it says")}
+		}
+		return data, nil
+	}
+	data, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
+	switch {
+	case err != nil:
+		return nil, &lost{err}
+	case len(data) > maxAnswer:
+		return nil, errTooLarge
+	}
+	return data, nil
 }
 
 func (c *Client) noteHeaders(h http.Header) {

@@ -20,7 +20,7 @@ const (
 	helloTimeout = 5 * time.Second  // for the proof, from a program on the same machine
 	maxHello     = 8 << 10          // bytes of its answer; a real one has about 400
 	idleTimeout  = 90 * time.Second // shorter than the daemon's, so that this side closes first
-	maxIdle      = 8                // connections kept; an MCP client seldom calls more at once
+	maxIdle      = 32               // connections kept: as many calls as the daemon lets through to one API at once
 	maxHeader    = 64 << 10         // bytes of an answer's header
 )
 
@@ -75,7 +75,6 @@ func (c *Client) transport(tok string, fresh bool) *http.Transport {
 		MaxIdleConnsPerHost:    maxIdle,
 		IdleConnTimeout:        idleTimeout,
 		MaxResponseHeaderBytes: maxHeader,
-		ReadBufferSize:         16 << 10,
 	}
 }
 

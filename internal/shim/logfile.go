@@ -1,11 +1,66 @@
 package shim
 
 import (
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
+	"time"
 )
+
+// A lateWriter passes lines on a moment later, those of that moment together,
+// so that a call does not wait for its line and a hundred calls are one write.
+// A process that is killed loses what the moment held.
+type lateWriter struct {
+	to io.WriteCloser
+
+	mu    sync.Mutex // guards what follows, and the order of writes
+	held  []byte
+	timer *time.Timer // set while something is held
+}
+
+const (
+	lateTime = 100 * time.Millisecond
+	lateSize = 32 << 10 // bytes that are not held any longer
+)
+
+func (w *lateWriter) Write(line []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.held = append(w.held, line...)
+	switch {
+	case len(w.held) >= lateSize:
+		w.flush()
+	case w.timer == nil:
+		w.timer = time.AfterFunc(lateTime, func() {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.flush()
+		})
+	}
+	return len(line), nil
+}
+
+// flush writes what is held; the caller holds mu.
+func (w *lateWriter) flush() {
+	if w.timer != nil {
+		w.timer.Stop()
+		w.timer = nil
+	}
+	if len(w.held) > 0 {
+		_, _ = w.to.Write(w.held)
+		w.held = w.held[:0]
+	}
+}
+
+// Close writes what is held and closes the file.
+func (w *lateWriter) Close() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.flush()
+	return w.to.Close()
+}
 
 // maxLog is the size at which the log becomes the backup; with one backup the
 // shim never holds more than about twice that.

@@ -2,11 +2,15 @@ package shim
 
 import (
 	"bytes"
+	"io"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 )
 
 func TestLogFileRotates(t *testing.T) {
@@ -105,4 +109,57 @@ func TestLogFileTightensMode(t *testing.T) {
 	if strings.Contains(string(data), "late") {
 		t.Error("written after Close")
 	}
+}
+
+// Lines reach the file together a moment later, at once when they are many, and
+// with the end of the program; none is lost or out of order.
+func TestLateWriter(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		to := new(writes)
+		w := &lateWriter{to: to}
+		say := func(s string) {
+			t.Helper()
+			if n, err := io.WriteString(w, s); n != len(s) || err != nil {
+				t.Fatal(n, err)
+			}
+		}
+		say("a\n")
+		say("b\n")
+		time.Sleep(lateTime - 1)
+		if len(to.all) != 0 {
+			t.Errorf("too early: %q", to.all)
+		}
+		time.Sleep(1)
+		synctest.Wait()
+		say("c\n")
+		long := strings.Repeat("x", lateSize-4) + "\n"
+		say(long) // one byte under the size: held
+		if want := []string{"a\nb\n"}; !slices.Equal(to.all, want) {
+			t.Errorf("%.80q", to.all)
+		}
+		say("d") // at it
+		if want := []string{"a\nb\n", "c\n" + long + "d"}; !slices.Equal(to.all, want) {
+			t.Errorf("%d writes", len(to.all))
+		}
+		say("e\n")
+		if err := w.Close(); err != nil || !to.closed || to.all[len(to.all)-1] != "e\n" || len(to.all) != 3 {
+			t.Errorf("%v, %v, %d writes", err, to.closed, len(to.all))
+		}
+	})
+}
+
+// writes is what came, a Write each.
+type writes struct {
+	all    []string
+	closed bool
+}
+
+func (w *writes) Write(p []byte) (int, error) {
+	w.all = append(w.all, string(p))
+	return len(p), nil
+}
+
+func (w *writes) Close() error {
+	w.closed = true
+	return nil
 }

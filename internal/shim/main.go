@@ -150,7 +150,7 @@ func openLog(cfg config.Shim) (*slog.Logger, func()) {
 	if cfg.LogPath == "" {
 		return slog.New(slog.DiscardHandler), func() {}
 	}
-	f := &logFile{path: cfg.LogPath}
+	f := &lateWriter{to: &logFile{path: cfg.LogPath}}
 	return slog.New(slog.NewTextHandler(f, nil)).With("pid", os.Getpid()), func() { _ = f.Close() }
 }
 

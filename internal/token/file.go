@@ -111,23 +111,7 @@ func ignoreMissing(err error) error {
 // job. The error is TOKEN_FILE_MISSING; its message says what is wrong and with
 // which path.
 func Read(path string) (string, error) {
-	f, err := openFile(path)
-	if err != nil {
-		return "", unusable(path, err)
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return "", unusable(path, err)
-	}
-	if !info.Mode().IsRegular() {
-		return "", unusable(path, errNotRegular)
-	}
-	if err := private(info, "file", "600"); err != nil {
-		return "", unusable(path, err)
-	}
-	// Two bytes more than allowed are enough to see that there are too many.
-	data, err := io.ReadAll(io.LimitReader(f, Length+3))
+	data, err := readPrivate(path)
 	if err != nil {
 		return "", unusable(path, err)
 	}
@@ -143,6 +127,9 @@ func Read(path string) (string, error) {
 	}
 	return tok, nil
 }
+
+// readSize is two bytes more than allowed, enough to see that there are too many.
+const readSize = Length + 3
 
 var (
 	errNotRegular = errors.New("it is not a regular file")

@@ -1,6 +1,7 @@
 package token
 
 import (
+	"io"
 	"io/fs"
 	"os"
 )
@@ -9,8 +10,10 @@ import (
 // closed again within microseconds.
 const renameTries = 50
 
-// openFile refuses a link or another reparse point in the last place.
-func openFile(path string) (*os.File, error) {
+// readPrivate reads the first readSize bytes of a regular file. It refuses a
+// link or another reparse point in the last place; the folder's access list
+// shuts others out.
+func readPrivate(path string) ([]byte, error) {
 	info, err := os.Lstat(path)
 	if err != nil {
 		return nil, err
@@ -21,7 +24,18 @@ func openFile(path string) (*os.File, error) {
 	if !info.Mode().IsRegular() {
 		return nil, errNotRegular
 	}
-	return os.Open(path)
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if info, err = f.Stat(); err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, errNotRegular
+	}
+	return io.ReadAll(io.LimitReader(f, readSize))
 }
 
 // private checks nothing: mode bits say nothing here, and the user's local
