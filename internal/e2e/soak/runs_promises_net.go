@@ -8,6 +8,7 @@ var promiseNetRuns = []run{
 	{"special addresses by every way to the dialler", "internal/outbound", "TestNoSpecialAddressByAnyWay", 10 * time.Minute},
 	{"special addresses by every way into a daemon", "internal/daemon", "TestNoWayToASpecialAddress", 10 * time.Minute},
 	{"a name that flips, answers that are mixed", "internal/outbound", "TestRebinding|TestMixedAnswers", 10 * time.Minute},
+	{"hosts in builds with cgo and without", "internal/outbound", "TestSameVerdictInEveryBuild", 20 * time.Minute},
 	{"strict and permissive calls in turn", "internal/outbound", "TestPoliciesDoNotCross", 10 * time.Minute},
 	{"headers over changes of the origin", "internal/outbound", "TestRedirectHeaders", 10 * time.Minute},
 	{"what web pages send", "internal/bridge", "TestBrowserRequestsAreForbidden", 10 * time.Minute},
