@@ -64,31 +64,62 @@ func (w *writer) add(it *item) {
 
 // collect waits until something should be written. It returns false at the end.
 func (w *writer) collect() bool {
-	var timer <-chan time.Time
-	switch {
-	case w.failed != nil:
-		timer = time.After(w.backoff)
-	case len(w.backlog) > 0:
-		timer = time.After(linger)
-	}
-	for due := false; !due; {
-		select {
-		case it := <-w.queue:
-			w.add(it)
-			due = it.wait != nil || w.failed == nil && len(w.backlog) >= groupSize
-			if timer == nil {
-				timer = time.After(linger)
-			}
-		case <-timer:
-			due = true
-		case <-w.stop:
-			return false
-		}
+	if w.failed == nil && !w.linger() || w.failed != nil && !w.retry() {
+		return false
 	}
 	for range min(len(w.queue), groupSize) { // the company that is there already
 		w.add(<-w.queue)
 	}
+	if len(w.queue) > 0 {
+		w.hurryUp()
+	}
 	return true
+}
+
+// linger waits for a row and then for its company. Rows that nobody waits for
+// stay in the queue meanwhile: to wake the writer for each of them would cost a
+// call more than its row does.
+func (w *writer) linger() bool {
+	if len(w.backlog) == 0 {
+		select {
+		case it := <-w.queue:
+			w.add(it)
+			if it.wait != nil {
+				return true
+			}
+		case <-w.stop:
+			return false
+		}
+	}
+	timer := time.NewTimer(linger)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-w.hurry:
+	case <-w.stop:
+		return false
+	}
+	return true
+}
+
+// retry waits for the next try after a commit that failed, or for somebody
+// who wants to know.
+func (w *writer) retry() bool {
+	timer := time.NewTimer(w.backoff)
+	defer timer.Stop()
+	for {
+		select {
+		case it := <-w.queue:
+			w.add(it)
+			if it.wait != nil {
+				return true
+			}
+		case <-timer.C:
+			return true
+		case <-w.stop:
+			return false
+		}
+	}
 }
 
 // flush writes the backlog, in order, until it is empty or a commit fails. Then

@@ -235,7 +235,7 @@ func TestKillDuringCalls(t *testing.T) {
 			}
 		}
 	}
-	// 5 ms, and as long as the disk takes for the group before.
+	// 20 ms, and as long as the disk takes for the group before.
 	if oldest > 2*time.Second {
 		t.Errorf("the row of a call that was answered %v before a kill is missing", oldest)
 	}
