@@ -549,15 +549,16 @@ func takeFile(pid int) error {
 	return err
 }
 
-// Another program of the same user, without special rights, gets at neither the
-// memory nor the environment nor the open files of the daemon and of
-// hbrestd-keyring, and there is no core to read when they die: every way is
-// refused, all of which lead to a program that hides nothing.
-func TestMemoryIsOutOfReach(t *testing.T) {
-	if of := os.Getenv("HB_E2E_INSIDE"); of != "" {
-		tryWays(t, of)
-		return
-	}
+// A reach starts programs, and a prober that tries every way into them, as one
+// user who is not root: root may do everything.
+type reach struct {
+	t         *testing.T
+	bin, home string
+	as        *syscall.SysProcAttr
+}
+
+func newReach(t *testing.T) *reach {
+	t.Helper()
 	bin, err := keyringProgram()
 	if err != nil {
 		t.Fatal(err)
@@ -571,76 +572,93 @@ func TestMemoryIsOutOfReach(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(home) })
-	prober := filepath.Join(home, "prober")
-	copyFile(t, self, prober)
-	var as *syscall.SysProcAttr // root may do everything: the test is about somebody else
+	r := &reach{t: t, bin: bin, home: home}
+	copyFile(t, self, filepath.Join(home, "prober"))
 	if os.Geteuid() == 0 {
 		const nobody = 65534
-		as = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+		r.as = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
 		if err := os.Chown(home, nobody, nobody); err != nil {
 			t.Fatal(err)
 		}
 	}
-	// get tries every way into a process and returns those that lead there.
-	get := func(pid int) (in []string) {
-		t.Helper()
-		cmd := exec.Command(prober, "-test.run=^"+t.Name()+"$", "-test.v")
-		cmd.SysProcAttr, cmd.Dir = as, home
-		cmd.Env = []string{"HB_E2E_INSIDE=" + strconv.Itoa(pid), "TMPDIR=" + home}
-		out, err := cmd.CombinedOutput()
-		if err != nil {
-			t.Fatalf("%v\n%s", err, out)
-		}
-		tried := 0
-		for line := range strings.Lines(string(out)) {
-			if _, way, found := strings.Cut(strings.TrimSpace(line), "let in: "); found {
-				in, tried = append(in, way), tried+1
-			} else if strings.Contains(line, "refused: ") {
-				tried++
-			}
-		}
-		if tried != len(ways) {
-			t.Fatalf("%d ways of %d were tried:\n%s", tried, len(ways), out)
-		}
-		return in
-	}
-	start := func(wait string, argv ...string) *process {
-		t.Helper()
-		d := &process{cmd: exec.Command(argv[0], argv[1:]...), stderr: newLog()}
-		d.cmd.Env = []string{"HB_WRAP_HOME=" + home + "/home", "HB_WRAP_ADDR=127.0.0.1:0", "GOTRACEBACK=crash", "PATH=" + os.Getenv("PATH")}
-		d.cmd.SysProcAttr, d.cmd.Dir = as, home
-		pipe, err := d.cmd.StderrPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := d.cmd.StdinPipe(); err != nil { // held open: hbrestd-keyring waits for its request
-			t.Fatal(err)
-		}
-		if err := d.cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		go d.stderr.collect(bufio.NewScanner(pipe))
-		t.Cleanup(d.kill)
-		if wait != "" {
-			if _, err := d.stderr.waitFor(regexp.MustCompile(wait)); err != nil {
-				t.Fatal(err)
-			}
-		}
-		return d
-	}
-	daemon := func() *process {
-		return start(listening.String(), "sh", "-c", "ulimit -c $(ulimit -H -c); exec "+bin+"/hbrestd run")
-	}
+	return r
+}
 
+// into tries every way into a process and returns those that lead there.
+func (r *reach) into(d *process) (in []string) {
+	r.t.Helper()
+	cmd := exec.Command(filepath.Join(r.home, "prober"), "-test.run=^TestMemoryIsOutOfReach$", "-test.v")
+	cmd.SysProcAttr, cmd.Dir = r.as, r.home
+	cmd.Env = []string{"HB_E2E_INSIDE=" + strconv.Itoa(d.cmd.Process.Pid), "TMPDIR=" + r.home}
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		r.t.Fatalf("%v\n%s", err, out)
+	}
+	tried := 0
+	for line := range strings.Lines(string(out)) {
+		if _, way, found := strings.Cut(strings.TrimSpace(line), "let in: "); found {
+			in, tried = append(in, way), tried+1
+		} else if strings.Contains(line, "refused: ") {
+			tried++
+		}
+	}
+	if tried != len(ways) {
+		r.t.Fatalf("%d ways of %d were tried:\n%s", tried, len(ways), out)
+	}
+	return in
+}
+
+// start starts a program and waits until it has said what wait matches.
+func (r *reach) start(wait string, argv ...string) *process {
+	r.t.Helper()
+	d := &process{cmd: exec.Command(argv[0], argv[1:]...), stderr: newLog()}
+	d.cmd.Env = []string{"HB_WRAP_HOME=" + r.home + "/home", "HB_WRAP_ADDR=127.0.0.1:0", "GOTRACEBACK=crash", "PATH=" + os.Getenv("PATH")}
+	d.cmd.SysProcAttr, d.cmd.Dir = r.as, r.home
+	pipe, err := d.cmd.StderrPipe()
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if _, err := d.cmd.StdinPipe(); err != nil { // held open: hbrestd-keyring waits for its request
+		r.t.Fatal(err)
+	}
+	if err := d.cmd.Start(); err != nil {
+		r.t.Fatal(err)
+	}
+	go d.stderr.collect(bufio.NewScanner(pipe))
+	r.t.Cleanup(d.kill)
+	if wait != "" {
+		if _, err := d.stderr.waitFor(regexp.MustCompile(wait)); err != nil {
+			r.t.Fatal(err)
+		}
+	}
+	return d
+}
+
+// daemon starts hbrestd where cores may be as large as they like.
+func (r *reach) daemon() *process {
+	r.t.Helper()
+	return r.start(listening.String(), "sh", "-c", "ulimit -c $(ulimit -H -c); exec "+r.bin+"/hbrestd run")
+}
+
+// Another program of the same user, without special rights, gets at neither the
+// memory nor the environment nor the open files of the daemon and of
+// hbrestd-keyring, and there is no core to read when they die: every way is
+// refused, all of which lead to a program that hides nothing.
+func TestMemoryIsOutOfReach(t *testing.T) {
+	if of := os.Getenv("HB_E2E_INSIDE"); of != "" {
+		tryWays(t, of)
+		return
+	}
+	r := newReach(t)
 	// What each way leads to on this machine, where nothing is hidden.
-	open := get(start("", "sleep", "60").cmd.Process.Pid)
+	open := r.into(r.start("", "sleep", "60"))
 	for _, must := range []string{"/proc/PID/mem", "/proc/PID/environ", "/proc/PID/maps", "/proc/PID/auxv", "process_vm_readv"} {
 		if !slices.Contains(open, must) {
 			t.Errorf("this machine lets nobody in by %s, whatever a program does", must)
 		}
 	}
-	d := daemon()
-	into := get(d.cmd.Process.Pid)
+	d := r.daemon()
+	into := r.into(d)
 	if len(into) > 0 {
 		t.Errorf("a program of the same user gets at the daemon by %q", into)
 	}
@@ -648,14 +666,22 @@ func TestMemoryIsOutOfReach(t *testing.T) {
 	if err != nil || !regexp.MustCompile(`Max core file size +0 +0 `).Match(limits) {
 		t.Errorf("%v\n%s", err, limits)
 	}
-	helper := start("", filepath.Join(bin, "hbrestd-keyring"))
-	time.Sleep(100 * time.Millisecond) // it hides before it reads; there is nothing else to wait for
-	intoHelper := get(helper.cmd.Process.Pid)
+	helper := r.start("", filepath.Join(r.bin, "hbrestd-keyring"))
+	for end := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) { // it hides before it reads, and says nothing
+		info, err := os.Stat(fmt.Sprintf("/proc/%d/environ", helper.cmd.Process.Pid))
+		if err == nil && info.Sys().(*syscall.Stat_t).Uid == 0 {
+			break // the system gives what belongs to a hidden process to root
+		}
+		if time.Now().After(end) {
+			t.Fatalf("hbrestd-keyring does not hide: %v", err)
+		}
+	}
+	intoHelper := r.into(helper)
 	if len(intoHelper) > 0 {
 		t.Errorf("a program of the same user gets at hbrestd-keyring by %q", intoHelper)
 	}
 
-	// No core is left of one that dies, even where cores may be as large as they like.
+	// No core is left of one that dies.
 	dumped := func(d *process, sig syscall.Signal) bool {
 		t.Helper()
 		if err := d.cmd.Process.Signal(sig); err != nil {
@@ -668,11 +694,11 @@ func TestMemoryIsOutOfReach(t *testing.T) {
 		}
 		return ok && status.CoreDump()
 	}
-	cores, possible := 0, dumped(start("(ready)", "sh", "-c", "ulimit -c $(ulimit -H -c); echo ready >&2; exec sleep 60"), syscall.SIGABRT)
+	cores, possible := 0, dumped(r.start("(ready)", "sh", "-c", "ulimit -c $(ulimit -H -c); echo ready >&2; exec sleep 60"), syscall.SIGABRT)
 	signals := []syscall.Signal{syscall.SIGABRT, syscall.SIGSEGV, syscall.SIGQUIT, syscall.SIGBUS, syscall.SIGTRAP}
 	for i, sig := range signals {
 		if i > 0 {
-			d = daemon()
+			d = r.daemon()
 		}
 		if dumped(d, sig) {
 			cores++
@@ -683,7 +709,7 @@ func TestMemoryIsOutOfReach(t *testing.T) {
 		cores++
 		t.Error("hbrestd-keyring leaves a core")
 	}
-	if left, _ := filepath.Glob(filepath.Join(home, "core*")); len(left) > 0 && !possible || len(left) > 1 {
+	if left, _ := filepath.Glob(filepath.Join(r.home, "core*")); len(left) > 0 && !possible || len(left) > 1 {
 		t.Errorf("left behind: %q", left)
 	}
 	soak.Measured(t, "%d ways into a process of the same user, %d of them open into one that hides nothing, %d into hbrestd, %d into hbrestd-keyring; %d cores after %d deaths (another program leaves one: %v)",

@@ -15,5 +15,6 @@ var promiseRuns = []run{
 	{"credentials sent back in 16 encodings", "internal/daemon", "TestEchoedCredential", 30 * time.Minute},
 	{"canaries in everything written or said", "internal/e2e", "TestCanary", 30 * time.Minute},
 	{"agents write no credential by any route", "internal/daemon", "TestAgentsCannotWriteCredentials", 30 * time.Minute},
+	{"what an agent with a shell can do", "internal/e2e", "TestShellAttacks", 10 * time.Minute},
 	{"the token file rotates under readers", "internal/token", "TestRotation", 10 * time.Minute},
 }
