@@ -213,10 +213,18 @@ func (f *AuditFile) Tail(n int) ([][]byte, error) {
 	return out, nil
 }
 
-// tailOlder is the last n rows of an older file.
+// tailOlder is the last n rows of an older file. Only a damaged one is read
+// whole.
 func tailOlder(o olderFile, n int) ([][]byte, error) {
-	var last []pair
-	_, err := loadAudit(o.path, func(p pair) error {
+	last, whole, err := lastRows(o.path, n)
+	if whole {
+		return inOrder(last), nil
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, failed(err, "%s could not be read", o.path)
+	}
+	last = nil
+	_, err = loadAudit(o.path, func(p pair) error {
 		if len(last) >= 2*n {
 			last = append(last[:0], last[len(last)-n:]...)
 		}

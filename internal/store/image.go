@@ -291,11 +291,14 @@ func (s *scan) tree(id uint64, low, high []byte, depth int, each func(flags uint
 	}
 }
 
-func (s *scan) branch(id uint64, page []byte, low, high []byte, depth int, each func(uint32, []byte, []byte)) {
-	type child struct {
-		key []byte
-		id  uint64
-	}
+// A child is a page under a branch, with the first key in it.
+type child struct {
+	key []byte
+	id  uint64
+}
+
+// children are those of a branch, in its order.
+func (s *scan) children(id uint64, page []byte) []child {
 	var children []child
 	n := s.elements(fmt.Sprintf("page %d", id), page)
 	if n == 0 {
@@ -311,6 +314,11 @@ func (s *scan) branch(id uint64, page []byte, low, high []byte, depth int, each 
 		}
 		children = append(children, child{key, binary.NativeEndian.Uint64(e[8:])})
 	}
+	return children
+}
+
+func (s *scan) branch(id uint64, page []byte, low, high []byte, depth int, each func(uint32, []byte, []byte)) {
+	children := s.children(id, page)
 	last := low
 	for i, c := range children {
 		s.order(fmt.Sprintf("page %d", id), c.key, last, high, i == 0)

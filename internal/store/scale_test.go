@@ -1,8 +1,11 @@
 package store_test
 
 import (
+	"encoding/binary"
 	"fmt"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -111,5 +114,99 @@ func TestChangedSinceIsBounded(t *testing.T) {
 	}
 	if got := since(s, s.Mark()); got != "" {
 		t.Errorf("%q", got)
+	}
+}
+
+// auditRow is a row of a usual size.
+func auditRow(n int) []byte {
+	return append(binary.BigEndian.AppendUint64(nil, uint64(n)), fmt.Sprintf("%0200d", n)...)
+}
+
+// The last rows are the last rows, however many files they lie in and however
+// deep the trees of those are; of a damaged file they are those that can be read.
+func TestTailOfOlderFiles(t *testing.T) {
+	for _, per := range []int{1, 2, 17, 1000, 5000} {
+		path := filepath.Join(t.TempDir(), "audit.db")
+		f, err := store.OpenAudit(path, store.AuditOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := 0
+		for range 3 { // files
+			var rows [][]byte
+			for n++; len(rows) < per; n++ {
+				rows = append(rows, auditRow(n))
+			}
+			for part := range slices.Chunk(rows, 500) {
+				if err := f.Append(part); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := f.Rotate(auditRow(n)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, k := range []int{1, 2, 50, 116, 1001, per + 1, per + 2, 2*per + 5, 3*per + 3, 3*per + 50} {
+			got, err := f.Tail(k)
+			if want := min(k, n); err != nil || len(got) != want {
+				t.Fatalf("%d of %d: %d rows, %v", k, n, len(got), err)
+			}
+			for i, row := range got {
+				if want := auditRow(n - len(got) + 1 + i); string(row) != string(want) {
+					t.Fatalf("%d of %d: row %d is %q", k, n, i, row)
+				}
+			}
+		}
+		if per == 1000 {
+			tailOfDamaged(t, f, path, n)
+		}
+		if err := f.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// tailOfDamaged clears, one after the other, each page of the newest older file.
+func tailOfDamaged(t *testing.T, f *store.AuditFile, path string, n int) {
+	older, err := filepath.Glob(filepath.Join(filepath.Dir(path), "audit-*.db"))
+	if err != nil || len(older) != 3 {
+		t.Fatal(err, older)
+	}
+	whole, err := os.ReadFile(older[2])
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := os.Getpagesize() // as bbolt does
+	less := 0
+	for at := 2 * page; at < len(whole); at += page {
+		torn := slices.Clone(whole)
+		clear(torn[at : at+page])
+		if err := os.WriteFile(older[2], torn, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		got, err := f.Tail(100)
+		if err != nil || len(got) == 0 {
+			t.Fatalf("page %d: %d rows, %v", at/page, len(got), err)
+		}
+		last := 0
+		for i, row := range got {
+			number := int(binary.BigEndian.Uint64(row))
+			if string(row) != string(auditRow(number)) || number <= last {
+				t.Fatalf("page %d: row %d is %q", at/page, i, row)
+			}
+			if last > 0 && number != last+1 {
+				less++ // the gap where the page was
+			}
+			last = number
+		}
+		if last != n {
+			t.Errorf("page %d: the last row is %d, not %d", at/page, last, n)
+		}
+	}
+	if less == 0 {
+		t.Error("no page of the last hundred rows was torn")
+	}
+	if err := os.WriteFile(older[2], whole, 0o600); err != nil {
+		t.Fatal(err)
 	}
 }
