@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/hyperbolic-gateway/hb-rest/internal/e2e/stdio"
+	"github.com/hyperbolic-gateway/hb-rest/internal/soak"
 )
 
 // packed builds the programs, and the least of all servers, as packages hold
@@ -91,7 +92,7 @@ func TestMemoryAtRest(t *testing.T) {
 
 // How soon hb-rest answers initialize, beside the least of all servers. The two
 // take turns, and the quickest time of each counts: all that a busy machine does
-// is to add. The aim is 1.3; the limit leaves room for what still disturbs.
+// is to add. The aim is 1.2; the limit leaves room for what still disturbs.
 func TestStart(t *testing.T) {
 	dir, err := packed()
 	if err != nil {
@@ -114,13 +115,18 @@ func TestStart(t *testing.T) {
 		return took
 	}
 	var bare, ours []time.Duration
-	for range 30 {
-		bare, ours = append(bare, start("bare")), append(ours, start("hb-rest"))
+	least := 0.0
+	for range 4 { // a busy machine may disturb one of the two all along: more turns until both had a quiet one
+		for range 30 {
+			bare, ours = append(bare, start("bare")), append(ours, start("hb-rest"))
+		}
+		if least = ratio(slices.Min(ours), slices.Min(bare)); least <= 1.4 {
+			break
+		}
 	}
-	least, median := ratio(slices.Min(ours), slices.Min(bare)), ratio(middle(ours), middle(bare))
-	t.Logf("measured: start to the answer of initialize: %v (bare server %v), %.2f times; medians %v and %v, %.2f times",
-		slices.Min(ours), slices.Min(bare), least, middle(ours), middle(bare), median)
-	if least > 1.6 {
+	soak.Measured(t, "start to the answer of initialize: %v (bare server %v), %.2f times; medians %v and %v, %.2f times",
+		slices.Min(ours), slices.Min(bare), least, middle(ours), middle(bare), ratio(middle(ours), middle(bare)))
+	if least > 1.4 {
 		t.Errorf("hb-rest takes %.2f times as long as a bare server", least)
 	}
 }
