@@ -33,6 +33,10 @@ const fileFormat = 1
 
 var bucketNamesAll = []string{bucketWrappers, bucketNames, bucketVerified, bucketState}
 
+// bucketsKnown are all buckets that this version may write.
+var bucketsKnown = append(slices.Clone(bucketNamesAll), bucketSettings, bucketAllow, bucketPriority, bucketSealed,
+	bucketApproval, bucketTrust, bucketFields, bucketHistory, bucketRemoved, bucketOrigins)
+
 // errNewerFile is a sound file whose layout a later version made.
 var errNewerFile = errors.New("it was written by a newer hbrestd")
 
@@ -148,12 +152,14 @@ type reading struct {
 	faults  []string            // why the file must not be used as it is; none if it may
 	stale   bool                // with faults: this may be an earlier state than the last
 	lost    []string            // ids whose document is not in the file any more
+	missing int64               // wrappers of which not even the id is there
 	unnamed []string            // ids whose entry in the names bucket is missing or damaged
 	junk    []string            // keys of the names bucket that are damaged
 }
 
 // read makes sense of an image. The error is errNewerFile.
 func (img *image) read() (*reading, error) {
+	img.rightNames()
 	r := &reading{
 		contents: newContents(), faults: slices.Clone(img.faults), stale: img.stale,
 		records: map[string][]byte{}, digests: map[string][32]byte{},
@@ -177,6 +183,7 @@ func (img *image) read() (*reading, error) {
 	r.set = readSet(img)
 	r.floor = r.revision
 	if missing := int64(count) - int64(len(r.entries)); whole && missing > 0 {
+		r.missing = missing
 		r.faults = append(r.faults, fmt.Sprintf("%d wrappers are missing, and their ids with them", missing))
 	}
 	return r, nil

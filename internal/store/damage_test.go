@@ -3,18 +3,24 @@ package store_test
 import (
 	"bytes"
 	"encoding/binary"
+	"encoding/hex"
+	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/hyperbolic-gateway/hb-rest/internal/fault"
+	"github.com/hyperbolic-gateway/hb-rest/internal/soak"
 	"github.com/hyperbolic-gateway/hb-rest/internal/store"
 )
 
@@ -281,30 +287,171 @@ func TestRefusedDocument(t *testing.T) {
 	}
 }
 
-// Promise 13: one flipped bit anywhere, 200 times: the store opens, and every
-// wrapper is the one that was saved, or is listed as damaged, or the file was
-// set aside and it is said.
+// Promise 13: one flipped bit anywhere, 1,000 times in a long run: the store
+// opens, and everything is what was saved, or is told to be damaged, or the file
+// was set aside and it is said what may be missing.
 func TestBitFlips(t *testing.T) {
 	t.Parallel()
-	damageMany(t, 200, func(r *rand.Rand, data []byte) []byte {
-		// Half of them where structure is densest: the first pages and the heads.
+	damageMany(t, "flipped bits", soak.Rounds(30, 1000), func(r *rand.Rand, data []byte) []byte {
+		// A third of them where structure is densest, the heads of the pages; a
+		// third in the pages that name the buckets and hold the small ones.
 		at := r.IntN(len(data))
-		if r.IntN(2) == 0 {
-			at = r.IntN(len(data)/os.Getpagesize())*os.Getpagesize() + r.IntN(256)
+		switch size := os.Getpagesize(); r.IntN(3) {
+		case 0:
+			at = r.IntN(len(data)/size)*size + r.IntN(64)
+		case 1:
+			if roots := pagesWith(data, "wrappers", "settings"); len(roots) > 0 {
+				at = roots[r.IntN(len(roots))] + r.IntN(size)
+			}
 		}
 		data[at] ^= 1 << r.IntN(8)
 		return data
 	})
 }
 
+// pagesWith is where the pages are that have all of the words.
+func pagesWith(data []byte, words ...string) (at []int) {
+	size := os.Getpagesize()
+	for p := 0; p+size <= len(data); p += size {
+		if !slices.ContainsFunc(words, func(w string) bool { return !bytes.Contains(data[p:p+size], []byte(w)) }) {
+			at = append(at, p)
+		}
+	}
+	return at
+}
+
+// smallStore has three of everything, all of it in one page, but for the versions.
+func smallStore(t *testing.T) (data []byte, want facts) {
+	t.Helper()
+	path := newPath(t)
+	s, err := store.Open(path, scriptOptions)
+	if err != nil {
+		t.Fatal(err)
+	}
+	store.Unsynced(t, s)
+	for i := range 3 {
+		id := fmt.Sprintf("w%02d", i)
+		must(t)(s.By(store.Human).Create(parse(id, "x")))
+		must(t)(s.By(store.Human).SetExposure(id, false, new(i+1)))
+		_, err := s.Allow(store.AllowRule{Host: id, Port: "443"})
+		if err := errors.Join(err, s.SetSetting(id, "x"), s.PutSealed(id, []byte("x")),
+			s.SetApproval(store.ApprovalPolicy{Wrapper: id, Policy: "always"}), s.Trust(store.Trusted{Wrapper: id, Doc: [32]byte{byte(i)}})); err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(t)(s.By(store.Human).Create(parse("gone", "x")))
+	must(t)(s.By(store.Human).Delete("gone"))
+	if want, err = look(s); err != nil {
+		t.Fatal(err)
+	}
+	mustClose(t, s)
+	return inUse(t, path), want
+}
+
+// openDamaged opens damaged data and returns what changed without a word of it,
+// whether anything is lost, and what Recovered says.
+func openDamaged(t *testing.T, data []byte, want facts) (silent []string, lost bool, recovered string) {
+	t.Helper()
+	path := newPath(t)
+	overwrite(t, path, data)
+	s, err := store.Open(path, scriptOptions)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	got, told, err := survey(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	silent, lost = missed(s, want, got, told)
+	mustClose(t, s)
+	if again := mustOpen(t, path); again.Recovered() != "" {
+		t.Errorf("the next start: %q", again.Recovered())
+	}
+	return silent, lost, s.Recovered()
+}
+
+// A page that says to have fewer elements than it has hides the others.
+func TestHiddenElements(t *testing.T) {
+	t.Parallel()
+	clean, want := smallStore(t)
+	for _, bucket := range []string{"allow", "approval", "sealed", "settings", "trust", "priority"} {
+		for _, count := range []byte{2, 1, 0, 4} {
+			data := bytes.Clone(clean)
+			found := 0
+			for from := 0; ; {
+				i := bytes.Index(data[from:], []byte(bucket+strings.Repeat("\x00", 24)+"\x02\x00\x03\x00")) // root and sequence of the bucket, number of its page, a leaf, three elements
+				if i < 0 {
+					break
+				}
+				from += i + len(bucket) + 26
+				data[from] = count
+				found++
+			}
+			if found == 0 {
+				t.Fatalf("no bucket %s", bucket)
+			}
+			silent, _, recovered := openDamaged(t, data, want)
+			if len(silent) > 0 || !strings.Contains(recovered, fmt.Sprintf("bucket %s: ", bucket)) {
+				t.Errorf("%d in bucket %s instead of 3: %q, %q", count, bucket, silent, recovered)
+			}
+		}
+	}
+}
+
+// A bucket whose name is damaged keeps what is in it.
+func TestDamagedBucketName(t *testing.T) {
+	t.Parallel()
+	clean, want := smallStore(t)
+	for _, bucket := range []string{"allow", "approval", "history", "names", "priority", "removed", "sealed", "settings", "state", "trust", "wrappers"} {
+		// Of the pages that are or were the top of the tree.
+		data := bytes.Clone(clean)
+		found := 0
+		for _, p := range pagesWith(data, "names", "state", "verified", "wrappers") {
+			// Behind the name is the number of a page, which is small here.
+			name := regexp.MustCompile("(?s)" + bucket + "..\x00\x00\x00\x00\x00\x00")
+			if i := name.FindIndex(data[p : p+os.Getpagesize()]); i != nil {
+				data[p+i[0]+len(bucket)-1] ^= 1
+				found++
+			}
+		}
+		if found == 0 {
+			t.Fatalf("no bucket %s", bucket)
+		}
+		silent, lost, recovered := openDamaged(t, data, want)
+		if len(silent) > 0 || lost || !strings.Contains(recovered, "its records are not of a bucket of this name") {
+			t.Errorf("bucket %s: %q, lost: %v, %q", bucket, silent, lost, recovered)
+		}
+	}
+}
+
+// A version whose key is damaged is no version of its wrapper any more; one that
+// seems to be of another wrapper does not make that one up.
+func TestDamagedVersionKey(t *testing.T) {
+	t.Parallel()
+	clean, want := smallStore(t)
+	for key, damaged := range map[string]string{
+		"w01 0000000001": "w01 000000000q", "w02 0000000001": "w0r 0000000001", "gone 0000000001": "fone 0000000001", "gone 0000000002": "gone,0000000002",
+	} {
+		data := bytes.ReplaceAll(clean, []byte(key), []byte(damaged))
+		if bytes.Equal(data, clean) {
+			t.Fatalf("no version %s", key)
+		}
+		silent, _, recovered := openDamaged(t, data, want)
+		if len(silent) > 0 || !strings.Contains(recovered, "earlier versions") {
+			t.Errorf("%s: %q, %q", key, silent, recovered)
+		}
+	}
+}
+
 func TestCuts(t *testing.T) {
 	t.Parallel()
-	damageMany(t, 100, func(r *rand.Rand, data []byte) []byte { return data[:r.IntN(len(data))] })
+	damageMany(t, "cuts", soak.Rounds(12, 400), func(r *rand.Rand, data []byte) []byte { return data[:r.IntN(len(data))] })
 }
 
 func TestZeroedPages(t *testing.T) {
 	t.Parallel()
-	damageMany(t, 60, func(r *rand.Rand, data []byte) []byte {
+	damageMany(t, "zeroed pages", soak.Rounds(10, 400), func(r *rand.Rand, data []byte) []byte {
 		p := r.IntN(len(data)/os.Getpagesize()) * os.Getpagesize()
 		clear(data[p : p+os.Getpagesize()])
 		return data
@@ -314,7 +461,7 @@ func TestZeroedPages(t *testing.T) {
 // Old pages in new places: what a disk that loses writes leaves behind.
 func TestSwappedPages(t *testing.T) {
 	t.Parallel()
-	damageMany(t, 60, func(r *rand.Rand, data []byte) []byte {
+	damageMany(t, "pages in the wrong place", soak.Rounds(10, 400), func(r *rand.Rand, data []byte) []byte {
 		size := os.Getpagesize()
 		a, b := r.IntN(len(data)/size)*size, r.IntN(len(data)/size)*size
 		copy(data[a:a+size], data[b:b+size])
@@ -337,27 +484,181 @@ func inUse(t *testing.T, path string) []byte {
 	return data[:(used+size-1)/size*size]
 }
 
-func damageMany(t *testing.T, rounds int, damage func(*rand.Rand, []byte) []byte) {
-	path := newPath(t)
-	docs := fill(t, path, 120)
-	s := mustOpen(t, path)
-	for i := range 40 { // some history: old versions and deleted ones lie about in free pages
-		id := fmt.Sprintf("wrapper.%03d", i*3)
-		w := parse(id, strings.Repeat("changed ", i%20), exposed)
-		must(t)(s.By(store.Human).Update(w))
-		docs[id] = string(w.Document())
-		id = fmt.Sprintf("wrapper.%03d", i*3+1)
-		must(t)(s.By(store.Human).Delete(id))
-		delete(docs, id)
-	}
-	mustClose(t, s)
-	clean := inUse(t, path)
-	tools := map[string]string{}
-	for _, e := range s.List() {
-		tools[e.ID] = e.Tool
-	}
+// toDamage is a store with something of everything in it, and a history: old
+// versions and deleted wrappers lie about in free pages.
+//
+// It is made once: it takes long, and is only read.
+func toDamage(t *testing.T) (data []byte, want facts) {
+	t.Helper()
+	damageable.Do(func() { damageable.data, damageable.want = makeDamageable(t) })
+	return damageable.data, damageable.want
+}
 
+var damageable struct {
+	sync.Once
+	data []byte
+	want facts
+}
+
+func makeDamageable(t *testing.T) (data []byte, want facts) {
+	t.Helper()
+	path := newPath(t)
+	s, err := store.Open(path, scriptOptions)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := &scripted{path: path, s: s}
+	for i := range 100 {
+		store.Unsynced(t, x.s)
+		must(t)(x.s.By(store.Human).Create(parse(fmt.Sprintf("wrapper.%03d", i), strings.Repeat("note ", i%37))))
+	}
+	was, err := look(x.s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range 300 {
+		store.Unsynced(t, x.s)
+		now, change := step(n, was)
+		if err := change(x); err != nil {
+			t.Fatal(err)
+		}
+		was = now
+	}
+	mustClose(t, x.s)
+	return inUse(t, path), was
+}
+
+// survey is look of a damaged store: what it says, and of which facts it says
+// that they are damaged, by their first word, or all of them for one wrapper.
+func survey(s *store.Store) (got facts, told map[string]bool, err error) {
+	got, told = facts{"revision": fmt.Sprint(s.Revision())}, map[string]bool{}
+	ids := []string{}
+	for _, e := range s.List() {
+		ids = append(ids, e.ID)
+		if e.Wrapper == nil {
+			told["doc "+e.ID] = true
+			got["doc "+e.ID] = ""
+			continue
+		}
+		got["doc "+e.ID] = string(e.Wrapper.Document())
+		got.set("tool "+e.ID, e.Tool)
+		if e.Priority != 0 {
+			got["priority "+e.ID] = fmt.Sprint(e.Priority)
+		}
+		if !e.Verified.IsZero() {
+			got["verified "+e.ID] = e.Verified.Format(time.RFC3339Nano)
+		}
+	}
+	for _, r := range s.RemovedWrappers() {
+		ids = append(ids, r.ID)
+		if got["removed "+r.ID] = r.Time.Format(time.RFC3339Nano); r.Time.IsZero() {
+			told["removed "+r.ID] = true
+		}
+	}
+	for _, id := range ids {
+		versions, err := s.History(id)
+		if err != nil && !fault.Is(err, "WRAPPER_NOT_FOUND") { // then it has none
+			return nil, nil, err
+		}
+		for _, v := range versions {
+			if v.Damaged != "" {
+				told["versions "+id] = true
+			}
+			got["versions "+id] += version(v.Number, v.Author, v.Time, string(v.Doc))
+		}
+	}
+	for name, value := range s.Settings() {
+		got["setting "+name] = value
+	}
+	for _, r := range s.Allowed() {
+		got["allow "+r.Host+" "+r.Port] = fmt.Sprint(r.HTTP)
+	}
+	names, err := s.ListSealed()
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, name := range names {
+		sealed, err := s.GetSealed(name)
+		if err != nil {
+			told["sealed"] = true
+			continue
+		}
+		got["sealed "+name] = string(sealed)
+	}
+	for _, p := range s.ApprovalPolicies() {
+		if p.Damaged {
+			told["approval"] = true
+			continue
+		}
+		got["approval "+p.Wrapper] = p.Policy + " " + hex.EncodeToString(p.Doc[:])
+	}
+	for _, tr := range s.Trusted() {
+		got["trust "+hex.EncodeToString(tr.Doc[:])] = tr.Wrapper
+	}
+	for _, said := range s.Unreadable() {
+		for words, kind := range map[string]string{
+			"setting ": "setting", "allow rule ": "allow", "priority of ": "priority", "credential ": "sealed", "approval policy of ": "approval", "trusted document ": "trust",
+		} {
+			if strings.HasPrefix(said, words) {
+				told[kind] = true
+			}
+		}
+	}
+	return got, told, nil
+}
+
+// missed are the facts that differ from what was saved without a word of it,
+// and whether any is missing at all.
+func missed(s *store.Store, want, got facts, told map[string]bool) (silent []string, lost bool) {
+	recovered := s.Recovered()
+	if strings.Contains(recovered, "changes made last before the damage may be missing") {
+		return nil, true // an earlier state: nothing there need be the last
+	}
+	wrappersMissing := strings.Contains(recovered, "no wrapper could be read") || strings.Contains(recovered, "wrappers are missing, and their ids")
+	gone := func(id string) bool { _, there := got["doc "+id]; return !there }
+	for name, value := range want {
+		kind, rest, _ := strings.Cut(name, " ")
+		have, there := got[name]
+		switch {
+		case there && have == value:
+			continue
+		case kind == "revision" && recovered != "": // it goes on beyond the old one
+			continue
+		case kind == "verified" && !there: // as after a crash: only a note of the last run
+		case told["doc "+rest], told[kind], told[name]:
+		case gone(rest) && wrappersMissing && (kind == "doc" || kind == "tool" || kind == "priority"):
+		case kind == "tool" && !strings.Contains(want["doc "+rest], `"exposeAsTool":true`): // kept for when it is one again, and then made of the id
+			continue
+		case kind == "versions" && strings.Contains(recovered, words[kind]): // some of them are
+		case !there && words[kind] != "" && strings.Contains(recovered, words[kind]): // it is said that some may be
+		default:
+			silent = append(silent, fmt.Sprintf("%s is %.60q, was %.60q", name, have, value))
+		}
+		lost = true
+	}
+	for name, have := range got {
+		kind, id, _ := strings.Cut(name, " ")
+		_, was := want["versions "+id]
+		if kind == "removed" && told[name] && was && gone(id) && recovered != "" { // the rest of a lost wrapper
+			continue
+		}
+		if _, known := want[name]; !known && have != "" {
+			silent = append(silent, fmt.Sprintf("%s is %.60q, and was not there", name, have))
+		}
+	}
+	return silent, lost
+}
+
+// words are how Recovered names what it says some of may be missing.
+var words = map[string]string{
+	"setting": "settings", "allow": "allow rules", "priority": "priorities", "sealed": "credentials",
+	"approval": "approval policies", "trust": "trusted documents", "versions": "earlier versions", "removed": "removed wrappers",
+}
+
+func damageMany(t *testing.T, what string, rounds int, damage func(*rand.Rand, []byte) []byte) {
+	clean, want := toDamage(t)
 	outcome := map[string]int{}
+	slowest := time.Duration(0)
 	for i := range rounds {
 		r := rand.New(rand.NewPCG(uint64(i), 7))
 		dir := t.TempDir()
@@ -365,53 +666,37 @@ func damageMany(t *testing.T, rounds int, damage func(*rand.Rand, []byte) []byte
 		if err := os.WriteFile(p, damage(r, bytes.Clone(clean)), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		s, err := store.Open(p, store.Options{})
+		begun := time.Now()
+		s, err := store.Open(p, scriptOptions)
 		if err != nil {
 			t.Errorf("round %d: open: %v", i, err)
 			continue
 		}
-		lost := 0
-		got := documents(s)
-		rolledBack := strings.Contains(s.Recovered(), "changes made last before the damage may be missing")
-		for id, doc := range docs {
-			have, listed := got[id]
-			switch {
-			case listed && have == doc:
-			case listed && have == "":
-				lost++
-			case s.Recovered() == "":
-				t.Errorf("round %d: %s is missing or differs, and nothing was said", i, id)
-			case listed && !rolledBack:
-				t.Errorf("round %d: %s differs after %q", i, id, s.Recovered())
-			default:
-				lost++
-			}
+		slowest = max(slowest, time.Since(begun))
+		got, told, err := survey(s)
+		if err != nil {
+			t.Fatalf("round %d: %v", i, err)
 		}
-		for id, doc := range got {
-			if docs[id] == "" && doc != "" && !rolledBack {
-				t.Errorf("round %d: the deleted %s came back", i, id)
-			}
-		}
-		for _, e := range s.List() {
-			if e.Wrapper != nil && tools[e.ID] != e.Tool && !rolledBack {
-				t.Errorf("round %d: the tool of %s is now %q", i, e.ID, e.Tool)
-			}
+		silent, lost := missed(s, want, got, told)
+		for _, change := range silent[:min(len(silent), 5)] {
+			t.Errorf("round %d: %s; Recovered: %q, Unreadable: %q", i, change, s.Recovered(), s.Unreadable())
 		}
 		switch {
-		case rolledBack:
-			outcome["set aside, last change lost"]++
-		case s.Recovered() != "" && lost > 0:
-			outcome["set aside, some lost"]++
+		case strings.Contains(s.Recovered(), "changes made last before the damage may be missing"):
+			outcome["set aside with the last changes lost"]++
+		case s.Recovered() != "" && lost:
+			outcome["set aside with something lost"]++
 		case s.Recovered() != "":
-			outcome["set aside, all taken over"]++
-		case lost > 0:
-			outcome["some listed as damaged"]++
+			outcome["set aside with all taken over"]++
+		case lost:
+			outcome["with records listed as damaged"]++
 		default:
-			outcome["no harm"]++
+			outcome["without harm"]++
 		}
 		// It works on, and stays whole, and is not damaged again at the next start.
+		store.Unsynced(t, s)
 		must(t)(s.By(store.Human).Create(parse("after.damage", "x")))
-		if _, ok := got["wrapper.002"]; ok {
+		if _, ok := got["doc wrapper.002"]; ok {
 			must(t)(s.By(store.Human).Delete("wrapper.002"))
 		}
 		before := documents(s)
@@ -427,7 +712,9 @@ func damageMany(t *testing.T, rounds int, damage func(*rand.Rand, []byte) []byte
 		}
 		_ = os.RemoveAll(dir)
 	}
+	var ended []string
 	for _, k := range slices.Sorted(maps.Keys(outcome)) {
-		t.Logf("%4d of %d: %s", outcome[k], rounds, k)
+		ended = append(ended, fmt.Sprintf("%d %s", outcome[k], k))
 	}
+	soak.Measured(t, "%d %s: %s; 0 deaths, 0 silent changes; slowest start %v", rounds, what, strings.Join(ended, ", "), slowest.Round(100*time.Microsecond))
 }

@@ -28,7 +28,7 @@ func replaceDamaged(path string, o Options) (said string, err error) {
 	if !isAt(f, path) {
 		return "", nil
 	}
-	r, img, err := loadFrom(f, nil)
+	r, img, err := loadFrom(f, true)
 	if err != nil {
 		return "", unreadable(err, path)
 	}
@@ -40,7 +40,8 @@ func replaceDamaged(path string, o Options) (said string, err error) {
 	// Beyond the file's own, so that clients see a change. Where that cannot be
 	// read, the number of its last transaction is seldom below it.
 	r.revision = max(r.revision, img.txid) + 1
-	temp, err := build(path, r.contents, r.records, r.digests, unknown(img)...)
+	others := append(unknown(img), r.restorable(img)...)
+	temp, err := build(path, r.contents, r.records, r.digests, others...)
 	if err != nil {
 		return "", failed(err, "%s is damaged (%s), and a new one could not be written", path, r.faults[0])
 	}
@@ -56,7 +57,7 @@ func replaceDamaged(path string, o Options) (said string, err error) {
 	if err != nil {
 		return "", failed(err, "%s is damaged (%s) and could not be replaced", path, r.faults[0])
 	}
-	return sentence(path, kept, r), nil
+	return sentence(path, kept, r) + besides(img), nil
 }
 
 // sentence is what Recovered says.
@@ -70,7 +71,7 @@ func sentence(path, kept string, r *reading) string {
 	}
 	switch {
 	case len(r.ids) == 0:
-		return s + ", which is empty: no wrapper could be read"
+		s += ", which is empty: no wrapper could be read"
 	case len(bad) == 0:
 		s = fmt.Sprintf("%s with all %d wrappers that it names", s, len(r.ids))
 	default:
@@ -81,10 +82,56 @@ func sentence(path, kept string, r *reading) string {
 		}
 		s = fmt.Sprintf("%s with %d of %d wrappers; not readable: %s", s, len(r.ids)-len(bad), len(r.ids), list)
 	}
+	if r.missing > 0 && len(r.ids) > 0 {
+		s += fmt.Sprintf("; %d more wrappers are missing, and their ids with them", r.missing)
+	}
 	if r.stale {
 		s += "; changes made last before the damage may be missing"
 	}
 	return s
+}
+
+// besides says of what else something may be missing in a new file; the wrappers
+// are counted.
+func besides(img *image) string {
+	var may []string
+	for _, b := range []struct{ bucket, words string }{
+		{bucketSettings, "settings"},
+		{bucketAllow, "allow rules"},
+		{bucketApproval, "approval policies"},
+		{bucketTrust, "trusted documents"},
+		{bucketSealed, "credentials"},
+		{bucketPriority, "priorities"},
+		{bucketHistory, "earlier versions"},
+		{bucketRemoved, "removed wrappers"},
+		{bucketOrigins, "origins of imported wrappers"},
+	} {
+		if img.torn[b.bucket] || img.torn[""] {
+			may = append(may, b.words)
+		}
+	}
+	if len(may) == 0 {
+		return ""
+	}
+	return "; some of these may be missing too: " + strings.Join(may, ", ")
+}
+
+// restorable are records for the bucket of removed wrappers: of those that have
+// whole versions, and that nothing else can be taken over of.
+func (r *reading) restorable(img *image) []more {
+	whole := map[string]bool{}
+	for _, p := range img.buckets[bucketHistory] {
+		if id := string(versionOf(p.key)); !whole[id] && img.belongs(bucketHistory, p) {
+			whole[id] = true
+		}
+	}
+	var out []more
+	for id, at := range r.removed {
+		if at.IsZero() && whole[id] {
+			out = append(out, more{bucketRemoved, pair{[]byte(id), seal(bucketRemoved, id, verifiedPayload(at))}})
+		}
+	}
+	return out
 }
 
 // keptDamaged are the buckets whose damaged records are taken over too.
@@ -105,6 +152,8 @@ func unknown(img *image) []more {
 			// damaged may have asked for more care than there is without it.
 			if newer := (newerError{}); err == nil || errors.As(err, &newer) || slices.Contains(keptDamaged, bucket) {
 				out = append(out, more{bucket, p})
+			} else {
+				img.torn[bucket] = true
 			}
 		}
 	}

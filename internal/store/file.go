@@ -93,20 +93,32 @@ func load(path string) (*reading, *image, error) {
 		return nil, nil, err
 	}
 	defer f.Close()
-	return loadFrom(f, withoutHistory)
+	return loadFrom(f, false)
 }
 
-// loadFrom is load of an open file. What sink takes is not kept; nil takes
-// nothing.
-func loadFrom(f *os.File, sink func(bucket string, p pair) (bool, error)) (*reading, *image, error) {
+// loadFrom is load of an open file. Versions are in the image only if they are
+// asked for: otherwise they are read when somebody wants them, not kept in memory.
+func loadFrom(f *os.File, versions bool) (*reading, *image, error) {
 	info, err := f.Stat()
 	if err != nil {
 		return nil, nil, err
 	}
-	img, err := streamImage(f, info.Size(), sink)
+	ids, strange := map[string]bool{}, 0
+	img, err := streamImage(f, info.Size(), func(bucket string, p pair) (bool, error) {
+		if bucket != bucketHistory {
+			return false, nil
+		}
+		if id := versionOf(p.key); id == nil {
+			strange++
+		} else if !ids[string(id)] {
+			ids[string(id)] = true
+		}
+		return !versions, nil
+	})
 	if err != nil {
 		return nil, nil, err
 	}
+	img.versions, img.strange = ids, strange
 	r, err := img.read()
 	return r, img, err
 }

@@ -399,7 +399,18 @@ func putRemoved(tx *bbolt.Tx, gone, back, forget []string, next map[string]time.
 	return nil
 }
 
-// readRemoved makes sense of the bucket of removed wrappers.
+// versionOf is the id in a key of the history bucket; nil: it is no such key.
+func versionOf(key []byte) []byte {
+	id, number, _ := bytes.Cut(key, []byte(" "))
+	if len(number) != 10 || len(bytes.Trim(number, "0123456789")) > 0 || !plainID(string(id)) {
+		return nil
+	}
+	return id
+}
+
+// readRemoved makes sense of the bucket of removed wrappers. A wrapper that has
+// versions, is not there and is not said to be removed is one of which the rest
+// was lost: it counts as removed at an unknown time.
 func (r *reading) readRemoved(img *image) {
 	for _, p := range img.buckets[bucketRemoved] {
 		id := string(p.key)
@@ -413,8 +424,19 @@ func (r *reading) readRemoved(img *image) {
 		}
 		r.removed[id] = time.UnixMilli(int64(binary.BigEndian.Uint64(payload))).UTC()
 	}
+	orphans := 0
+	for id := range img.versions {
+		if _, known := r.removed[id]; !known && r.entries[id] == nil {
+			r.removed[id] = time.Time{}
+			orphans++
+		}
+	}
+	if orphans > 0 {
+		r.faults = append(r.faults, fmt.Sprintf("%d wrappers have earlier versions and are neither there nor removed", orphans))
+		img.torn[bucketRemoved] = true
+	}
+	if img.strange > 0 {
+		r.faults = append(r.faults, fmt.Sprintf("%d versions are of no wrapper", img.strange))
+		img.torn[bucketHistory] = true
+	}
 }
-
-// withoutHistory is a sink of streamImage: versions are read when somebody asks
-// for them, not kept in memory.
-func withoutHistory(bucket string, _ pair) (bool, error) { return bucket == bucketHistory, nil }

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"hash/fnv"
 	"io"
+	"maps"
+	"slices"
 )
 
 // This file reads a bbolt file without bbolt. bbolt maps the file into memory
@@ -50,7 +52,11 @@ type image struct {
 	txid    uint64            // of the root description that counts
 	buckets map[string][]pair // top-level buckets in key order
 	faults  []string          // what is wrong with the file's structure; none if bbolt may have it
+	torn    map[string]bool   // with faults: buckets of which something may be missing; "" means any of them
 	stale   bool              // with faults: there may have been a later transaction
+
+	versions map[string]bool // ids with a version in the history bucket
+	strange  int             // keys of the history bucket that are none
 }
 
 // errNewerBolt is a sound file in a later format of bbolt.
@@ -61,10 +67,13 @@ var errNewerBolt = errors.New("it is in a later file format than this program kn
 // is not in the image: it may be too much for memory. An error of sink ends the
 // reading and is returned; a nil sink takes nothing.
 func streamImage(r io.ReaderAt, size int64, sink func(bucket string, p pair) (taken bool, err error)) (*image, error) {
-	s := &scan{r: r, size: size, sink: sink, img: &image{buckets: map[string][]pair{}}}
+	s := &scan{r: r, size: size, sink: sink, img: &image{buckets: map[string][]pair{}, torn: map[string]bool{}}}
 	root, err := s.roots()
-	if err == nil && root != nil {
+	switch {
+	case err == nil && root != nil:
 		s.walk(root)
+	case err == nil:
+		s.img.torn[""] = true
 	}
 	if err == nil {
 		err = s.err
@@ -79,11 +88,13 @@ type scan struct {
 	pages    uint64 // pages that are in use according to the root and present in the file
 	used     []bool
 	img      *image
+	faults   int                                                 // how many there were, those that are not told too
 	sink     func(bucket string, p pair) (taken bool, err error) // nil takes nothing
 	err      error                                               // the first error of reading; nothing is read after it
 }
 
 func (s *scan) fault(format string, args ...any) {
+	s.faults++
 	if len(s.img.faults) < maxFaults {
 		s.img.faults = append(s.img.faults, fmt.Sprintf(format, args...))
 	}
@@ -195,6 +206,7 @@ func (s *scan) walk(root *meta) {
 	}
 	s.used = make([]bool, s.pages)
 	var inner []func()
+	before := s.faults
 	s.tree(root.root, nil, nil, 0, func(flags uint32, key, value []byte) {
 		if flags != flagBucket {
 			s.fault("something that is no bucket at the top level")
@@ -202,6 +214,7 @@ func (s *scan) walk(root *meta) {
 		}
 		inner = append(inner, func() { s.bucket(string(key), value) })
 	})
+	s.img.torn[""] = s.faults > before
 	for _, f := range inner {
 		f()
 	}
@@ -210,7 +223,7 @@ func (s *scan) walk(root *meta) {
 
 // bucket reads one top-level bucket; small ones lie inside their parent's page.
 func (s *scan) bucket(name string, value []byte) {
-	pairs := []pair{}
+	pairs, before := []pair{}, s.faults
 	collect := func(flags uint32, key, value []byte) {
 		if flags != 0 {
 			s.fault("bucket %q: an element of an unknown kind", name)
@@ -233,6 +246,9 @@ func (s *scan) bucket(name string, value []byte) {
 		s.fault("bucket %q: its page is damaged", name)
 	default:
 		s.leaf("bucket "+name, value[pageHead:], nil, nil, collect)
+	}
+	if s.faults > before {
+		s.img.torn[name] = true
 	}
 	s.img.buckets[name] = append(s.img.buckets[name], pairs...)
 }
@@ -353,15 +369,30 @@ func (s *scan) leaf(where string, page []byte, low, high []byte, each func(uint3
 	}
 }
 
-// elements is how many elements a page says it has, at most what fits.
+// elements is how many elements a page says it has, at most what fits. bbolt
+// writes the first key right behind the last element: a number of elements that
+// does not agree with it is damaged, and a smaller one would hide the others
+// without a trace.
 func (s *scan) elements(where string, page []byte) int {
 	n := int(binary.NativeEndian.Uint16(page[10:]))
 	if fit := (len(page) - pageHead) / elementSize; n > fit {
 		s.fault("%s: %d elements where %d fit", where, n, fit)
 		return fit
 	}
+	at := 4 // of the position within an element of a leaf
+	if binary.NativeEndian.Uint16(page[8:]) == flagBranch {
+		at = 0
+	}
+	switch {
+	case n == 0 && len(page) > pageHead && !zero(page[pageHead:min(len(page), pageHead+elementSize)]):
+		s.fault("%s: no elements, and something in it", where)
+	case n > 0 && binary.NativeEndian.Uint32(page[pageHead+at:]) != uint32(n*elementSize):
+		s.fault("%s: %d elements, and another number in it", where, n)
+	}
 	return n
 }
+
+func zero(b []byte) bool { return len(bytes.Trim(b, "\x00")) == 0 }
 
 // order checks that a key comes after the one before it and before the upper
 // limit. The first key of a page must be the very key under which the page is
@@ -403,6 +434,7 @@ func (s *scan) freelist(id uint64) {
 		s.fault("page %d: not a list of free pages", id)
 		return
 	}
+	clean := s.faults == 0
 	at, n := uint64(pageHead), uint64(binary.NativeEndian.Uint16(page[10:]))
 	if n == 0xFFFF { // then the first entry is the count
 		n = binary.NativeEndian.Uint64(page[at:])
@@ -424,6 +456,38 @@ func (s *scan) freelist(id uint64) {
 	for p := uint64(2); p < s.pages; p++ {
 		if !s.used[p] && !free[p] {
 			s.fault("page %d: neither used nor free", p)
+			if clean { // an older page at the top of a tree leads to an older tree
+				s.img.torn[""] = true
+			}
 		}
 	}
+}
+
+// rightNames finds buckets whose name was damaged. A record's checksum covers
+// its bucket's name, so that it tells where it belongs. A bucket of a later
+// version of this program has records that are whole under its own name.
+func (img *image) rightNames() {
+	for name, pairs := range maps.Clone(img.buckets) {
+		if slices.Contains(bucketsKnown, name) || !slices.ContainsFunc(pairs, func(p pair) bool { return !img.belongs(name, p) }) {
+			continue
+		}
+		img.faults = append(img.faults, fmt.Sprintf("bucket %q: its records are not of a bucket of this name", name))
+		right := slices.IndexFunc(bucketsKnown, func(b string) bool {
+			_, taken := img.buckets[b]
+			return !taken && slices.ContainsFunc(pairs, func(p pair) bool { return img.belongs(b, p) })
+		})
+		if right < 0 {
+			img.torn[""] = true
+			continue
+		}
+		delete(img.buckets, name)
+		img.buckets[bucketsKnown[right]] = pairs
+	}
+}
+
+// belongs reports whether a record is whole in a bucket of a name.
+func (img *image) belongs(bucket string, p pair) bool {
+	_, err := unseal(bucket, string(p.key), p.value)
+	var newer newerError
+	return err == nil || errors.As(err, &newer)
 }

@@ -39,7 +39,7 @@ func LookAt(path string) (Look, error) {
 		return Look{Exists: true}, failed(err, "%s could not be opened", path)
 	}
 	defer unlock()
-	r, img, err := loadFrom(f, withoutHistory)
+	r, img, err := loadFrom(f, false)
 	if err != nil {
 		return Look{Exists: true}, unreadable(err, path)
 	}

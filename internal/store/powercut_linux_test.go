@@ -50,7 +50,7 @@ func TestPowerCut(t *testing.T) {
 	calls := trace(t, "work", "0", strconv.Itoa(changes))
 	// acked is how many lines the process had said: "open" first, then one for
 	// each change.
-	cutEverywhere(t, calls, soak.Rounds(250, 30_000), func(dir string, acked int) error {
+	cutEverywhere(t, calls, soak.Rounds(150, 30_000), func(dir string, acked int) error {
 		path := filepath.Join(dir, "store.db")
 		s, err := store.Open(path, scriptOptions)
 		if err != nil {
@@ -78,7 +78,7 @@ func TestAuditPowerCut(t *testing.T) {
 	t.Parallel()
 	groups := soak.Rounds(15, 300)
 	calls := trace(t, "rows", strconv.Itoa(groups))
-	cutEverywhere(t, calls, soak.Rounds(120, 10_000), func(dir string, acked int) error {
+	cutEverywhere(t, calls, soak.Rounds(80, 10_000), func(dir string, acked int) error {
 		path := filepath.Join(dir, "audit.db")
 		f, err := store.OpenAudit(path, store.AuditOptions{Keep: 1000})
 		if err != nil {

@@ -13,6 +13,10 @@ var storeRuns = []run{
 	{"a full disk, at many sizes of the store", "internal/store", "TestDiskFull", 20 * time.Minute},
 	{"each write, growth and sync fails once", "internal/store", "TestEachWriteFails", 30 * time.Minute},
 	{"a full disk under the audit trail", "internal/audit", "TestFullDisk", 10 * time.Minute},
+	{"a flipped bit in a store", "internal/store", "TestBitFlips", 20 * time.Minute},
+	{"a store cut short", "internal/store", "TestCuts", 20 * time.Minute},
+	{"a zeroed page of a store", "internal/store", "TestZeroedPages", 20 * time.Minute},
+	{"a page of a store in the wrong place", "internal/store", "TestSwappedPages", 20 * time.Minute},
 	{"a damaged audit file", "internal/audit", "TestDamageIsFound", 20 * time.Minute},
 	{"one change of an audit trail", "internal/audit", "TestEveryMutationIsFound", 20 * time.Minute},
 }
