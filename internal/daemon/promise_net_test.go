@@ -171,6 +171,40 @@ func TestNoWayToASpecialAddress(t *testing.T) {
 	soak.Measured(t, "%d special addresses by 6 ways in, 13 with names: %d tries, %d connections", addresses, tried, accepted)
 }
 
+// Promise 4 for a whole daemon: a rule that a person adds opens its place for the
+// calls that follow, and one that is taken away closes it for the next, in turn,
+// 500 times each, although the API keeps its connections open all the time.
+func TestRulesDoNotOutliveTheirCalls(t *testing.T) {
+	t.Parallel()
+	up := newParty(t, nil)
+	w := newWorld(t, nil, outbound.Options{Lookup: func(context.Context, string) ([]netip.Addr, error) {
+		return []netip.Addr{netip.MustParseAddr("127.0.0.1")}, nil
+	}})
+	w.create(get("w", up.at("api.test")+"/x"))
+	_, port, _ := net.SplitHostPort(up.Listener.Addr().String())
+	rule := &control.AllowRule{Host: "api.test", Port: port, HTTP: true}
+	rounds := soak.Rounds(30, 500)
+	for range rounds {
+		if a := w.run("w", `{}`); a.Code != "POLICY_SCHEME" && a.Code != "POLICY_PRIVATE_ADDRESS" {
+			t.Fatalf("without the rule: %s", a.Raw)
+		}
+		if _, err := w.d.Allow(t.Context(), rule); err != nil {
+			t.Fatal(err)
+		}
+		if a := w.run("w", `{}`); !a.OK {
+			t.Fatalf("with the rule: %s", a.Raw)
+		}
+		if _, err := w.d.Disallow(t.Context(), rule); err != nil {
+			t.Fatal(err)
+		}
+	}
+	hits := len(up.take())
+	if hits != rounds {
+		t.Errorf("%d requests arrived, %d were allowed", hits, rounds)
+	}
+	soak.Measured(t, "%d calls with a rule that opens a private place and %d without it, in turn, in one daemon: %d crossings", rounds, rounds, hits-rounds)
+}
+
 // Promise 19: 200 numbers, up to 2^200 and with up to 17 digits behind and before
 // the point, reach the API byte by byte as the caller wrote them: in the path, in
 // the query, in a header, as a value of the body, inside a text and inside an

@@ -10,6 +10,7 @@ var promiseNetRuns = []run{
 	{"a name that flips, answers that are mixed", "internal/outbound", "TestRebinding|TestMixedAnswers", 10 * time.Minute},
 	{"hosts in builds with cgo and without", "internal/outbound", "TestSameVerdictInEveryBuild", 20 * time.Minute},
 	{"strict and permissive calls in turn", "internal/outbound", "TestPoliciesDoNotCross", 10 * time.Minute},
+	{"calls with a rule and without, in turn", "internal/daemon", "TestRulesDoNotOutliveTheirCalls", 10 * time.Minute},
 	{"headers over changes of the origin", "internal/outbound", "TestRedirectHeaders", 10 * time.Minute},
 	{"what web pages send", "internal/bridge", "TestBrowserRequestsAreForbidden", 10 * time.Minute},
 	{"pages in Chromium", "internal/bridge", "TestChromiumPages", 10 * time.Minute},
