@@ -50,7 +50,7 @@ func TestSecondProgram(t *testing.T) {
 	}
 	before := bytes()
 	const limit = 2 * time.Second
-	rounds := soak.Rounds(4, 100)
+	rounds := soak.Rounds(2, 100)
 	var slowest time.Duration
 	changed, wrong := 0, 0
 	for i := range rounds {

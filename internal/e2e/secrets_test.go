@@ -248,6 +248,9 @@ func newEcho(t *testing.T) *httptest.Server {
 			fmt.Fprintf(w, `{"error":%s,"error_description":%s}`, q, q)
 		case "/400", "/401", "/403", "/404", "/429", "/500":
 			status, _ := strconv.Atoi(r.URL.Path[1:])
+			if status == http.StatusTooManyRequests {
+				w.Header().Set("Retry-After", "70") // longer than any call waits
+			}
 			w.WriteHeader(status)
 			fmt.Fprintf(w, `{"message":%s,"errors":[{"field":%s,"message":%s}]}`, quoted, quoted, quoted)
 		case "/redirect":
