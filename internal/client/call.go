@@ -9,8 +9,6 @@ import (
 	"io"
 	"io/fs"
 	"net/http"
-	"net/http/httptrace"
-	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -109,12 +107,7 @@ func (c *Client) attempt(ctx context.Context, method, path string, body []byte) 
 	if err != nil {
 		return nil, "", file, err
 	}
-	l := c.lineFor(tok)
-	t := l.reads
-	if method != http.MethodGet {
-		t = l.writes
-	}
-	r, err := c.send(ctx, t, tok, method, path, body)
+	r, err := c.send(ctx, c.lineFor(tok), method, path, body)
 	return r, tok, file, err
 }
 
@@ -161,56 +154,39 @@ func (e *lost) Unwrap() error { return e.err }
 
 var errTooLarge = fmt.Errorf("the answer is over %d MiB", maxAnswer>>20)
 
-func (c *Client) send(ctx context.Context, t *http.Transport, tok, method, path string, body []byte) (*reply, error) {
-	var conn *provenConn
-	var before int64
-	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(i httptrace.GotConnInfo) {
-		if p, ok := i.Conn.(*provenConn); ok {
-			conn, before = p, p.begin()
-		}
-	}})
-	req := c.request(method, path, tok, body).WithContext(traced)
-	resp, err := t.RoundTrip(req) // not a Client: it would follow redirects
-	if err != nil {
-		switch {
-		case conn == nil:
-			return nil, err
-		case conn.written.Load() == before:
-			return nil, &unsent{err}
-		}
-		return nil, &lost{err}
-	}
-	defer resp.Body.Close()
-	data, err := readAnswer(resp)
+func (c *Client) send(ctx context.Context, l *line, method, path string, body []byte) (*reply, error) {
+	conn, err := c.connection(ctx, l, method)
 	if err != nil {
 		return nil, err
 	}
-	c.noteHeaders(resp.Header)
-	return &reply{status: resp.StatusCode, media: resp.Header.Get("Content-Type"), body: data}, nil
+	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) }) // fails only on a closed connection
+	r, header, again, err := conn.exchange(c.request(method, path, l.token, body))
+	if !stop() || !again { // what has a deadline behind it is of no use to anybody
+		conn.Close()
+	} else {
+		l.put(conn)
+	}
+	if err != nil {
+		l.drop() // the others may be as dead, where that cannot be known before
+		return nil, err
+	}
+	c.noteHeaders(header)
+	return r, nil
 }
 
-// request is a call as net/http wants it. A path may have a query.
-func (c *Client) request(method, path, tok string, body []byte) *http.Request {
-	u := &url.URL{Scheme: "http", Host: c.addr.String(), Path: path}
-	u.Path, u.RawQuery, _ = strings.Cut(path, "?")
-	req := &http.Request{
-		Method: method, URL: u, Host: u.Host, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Header: http.Header{
-			"Authorization": {"Bearer " + tok},
-			"User-Agent":    {""}, // not sent: the version header says it
-			"Accept":        {"application/json"},
-		},
-	}
+// request is a call as it goes over the wire. A path may have a query; what is
+// in it is encoded, a token has hexadecimal digits only.
+func (c *Client) request(method, path, tok string, body []byte) []byte {
+	b := make([]byte, 0, 512+len(body))
+	b = fmt.Appendf(b, "%s %s HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\nAccept: application/json\r\n", method, path, c.addr, tok)
 	if c.version != "" {
-		req.Header.Set(api.HeaderVersion, c.version)
+		b = fmt.Appendf(b, "%s: %s\r\n", api.HeaderVersion, c.version)
 	}
 	if body != nil {
-		req.Header["Content-Type"] = []string{"application/json"}
-		req.ContentLength = int64(len(body))
-		req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
-		req.Body, _ = req.GetBody()
+		b = fmt.Appendf(b, "Content-Type: application/json\r\nContent-Length: %d\r\n", len(body))
 	}
-	return req
+	b = append(b, "\r\n"...)
+	return append(b, body...)
 }
 
 // readAnswer reads a body of at most maxAnswer bytes.

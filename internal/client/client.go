@@ -45,7 +45,7 @@ const startGrace = 2 * time.Second
 type Options struct {
 	URL        *url.URL      // http with a literal loopback address and a port
 	TokenFiles []string      // the first that exists is read; a single one is HB_WRAP_TOKEN_FILE
-	Version    string        // of the calling program, sent with each call
+	Version    string        // of the calling program, sent with each call: one line of text
 	Timeout    time.Duration // of a whole call; 0: DefaultTimeout
 	// Started is when this process started; for two seconds from then a missing
 	// daemon or token file is waited for. Zero: when New was called. A time long
@@ -79,7 +79,7 @@ type Client struct {
 // New makes a client. It opens nothing: a daemon that is not there, or a URL
 // that is not a loopback one, shows in the calls.
 func New(o Options) *Client {
-	c := &Client{files: o.TokenFiles, version: o.Version, timeout: o.Timeout, started: o.Started, now: o.Now, log: o.Log, patience: helloTimeout, peek: canPeek}
+	c := &Client{files: o.TokenFiles, version: printable(o.Version), timeout: o.Timeout, started: o.Started, now: o.Now, log: o.Log, patience: helloTimeout, peek: canPeek}
 	if c.timeout <= 0 {
 		c.timeout = DefaultTimeout
 	}
@@ -94,6 +94,16 @@ func New(o Options) *Client {
 	}
 	c.addr, c.urlErr = loopback(o.URL)
 	return c
+}
+
+// printable is s without what ends or hides a line of a header.
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r > '~' {
+			return -1
+		}
+		return r
+	}, s)
 }
 
 // Status asks the daemon about itself.

@@ -8,9 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"net/http"
-	"sync/atomic"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/hyperbolic-gateway/hb-rest/internal/api"
@@ -28,11 +30,11 @@ const (
 // a new line, so no call travels on a connection proven for another daemon.
 type line struct {
 	token string
-	reads *http.Transport
-	// writes carries what may be sent only once. It is reads where a connection
-	// can be asked whether the daemon still holds the other end, just before
-	// the first byte is written; elsewhere it opens a connection for each call.
-	writes *http.Transport
+
+	mu      sync.Mutex // guards the rest
+	idle    []*provenConn
+	sweeper *time.Timer // set while there are idle ones
+	retired bool
 }
 
 // lineFor returns the line of a token, and retires the one of an earlier token.
@@ -45,37 +47,97 @@ func (c *Client) lineFor(tok string) *line {
 	if c.line != nil {
 		c.line.close()
 	}
-	l := &line{token: tok}
-	l.reads = c.transport(tok, false)
-	l.writes = l.reads
-	if !c.peek {
-		l.writes = c.transport(tok, true)
-	}
-	c.line = l
-	return l
+	c.line = &line{token: tok}
+	return c.line
 }
 
-// close ends idle connections. Those in use end with their calls: a transport
-// that was told this once keeps none that comes back.
+// take returns an idle connection whose other end is still there, the one used
+// last first; nil: there is none.
+func (l *line) take() *provenConn {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for n := len(l.idle) - 1; n >= 0; n-- {
+		p := l.idle[n]
+		l.idle[n] = nil
+		l.idle = l.idle[:n]
+		// A daemon that stopped since the last call has closed its end, and on
+		// loopback that is known at once; so a restart between two calls never
+		// leaves a call half sent.
+		if !gone(p.Conn) {
+			return p
+		}
+		p.Close()
+	}
+	return nil
+}
+
+// put keeps a connection for the next call.
+func (l *line) put(p *provenConn) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.retired || len(l.idle) >= maxIdle {
+		p.Close()
+		return
+	}
+	p.since = time.Now()
+	l.idle = append(l.idle, p)
+	if l.sweeper == nil {
+		l.sweeper = time.AfterFunc(idleTimeout, l.sweep)
+	}
+}
+
+// sweep closes what was idle for idleTimeout, and comes again for the others.
+func (l *line) sweep() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.idle = slices.DeleteFunc(l.idle, func(p *provenConn) bool {
+		old := time.Since(p.since) >= idleTimeout
+		if old {
+			p.Close()
+		}
+		return old
+	})
+	if l.sweeper = nil; len(l.idle) > 0 {
+		oldest := slices.MinFunc(l.idle, func(a, b *provenConn) int { return a.since.Compare(b.since) })
+		l.sweeper = time.AfterFunc(max(idleTimeout-time.Since(oldest.since), 0), l.sweep)
+	}
+}
+
+// drop closes idle connections.
+func (l *line) drop() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, p := range l.idle {
+		p.Close()
+	}
+	l.idle = nil
+	if l.sweeper != nil {
+		l.sweeper.Stop()
+		l.sweeper = nil
+	}
+}
+
+// close ends idle connections, and those in use with their calls.
 func (l *line) close() {
-	l.reads.CloseIdleConnections()
-	l.writes.CloseIdleConnections()
+	l.mu.Lock()
+	l.retired = true
+	l.mu.Unlock()
+	l.drop()
 }
 
-func (c *Client) transport(tok string, fresh bool) *http.Transport {
-	var p http.Protocols
-	p.SetHTTP1(true)
-	return &http.Transport{
-		DialContext:            func(ctx context.Context, _, _ string) (net.Conn, error) { return c.dial(ctx, tok) },
-		Protocols:              &p,
-		Proxy:                  nil, // whatever the environment says
-		DisableCompression:     true,
-		DisableKeepAlives:      fresh,
-		MaxIdleConns:           maxIdle,
-		MaxIdleConnsPerHost:    maxIdle,
-		IdleConnTimeout:        idleTimeout,
-		MaxResponseHeaderBytes: maxHeader,
+// connection is for one call. What may be sent only once takes an idle one only
+// where the system knows whether the daemon still holds the other end.
+func (c *Client) connection(ctx context.Context, l *line, method string) (*provenConn, error) {
+	if c.peek || method == http.MethodGet {
+		if p := l.take(); p != nil {
+			return p, nil
+		}
 	}
+	conn, err := c.dial(ctx, l.token)
+	if err != nil {
+		return nil, err
+	}
+	return &provenConn{Conn: conn}, nil
 }
 
 // dial opens a connection and lets the other end prove that it holds the token.
@@ -92,7 +154,7 @@ func (c *Client) dial(ctx context.Context, tok string) (net.Conn, error) {
 		return nil, err
 	}
 	c.server.Store(&version)
-	return &provenConn{Conn: conn}, nil
+	return conn, nil
 }
 
 // A dialError: nothing listens there.
@@ -173,32 +235,41 @@ func (c *Client) notProven(why string, err error) error {
 }
 
 // A provenConn is a connection whose other end has shown that it is the daemon.
-// It counts what is written, so that a call that was never sent can be told
-// from one that may have been carried out.
+// One call at a time uses it.
 type provenConn struct {
 	net.Conn
-	written atomic.Int64
-	fresh   atomic.Bool // the next write is the first of a call
+	limit io.LimitedReader // what may still be read of an answer
+	in    *bufio.Reader    // reads limit; made at the first answer
+	since time.Time        // since when it is idle; guarded by line.mu
 }
 
-// errGone: the daemon had closed the connection before the call began.
-var errGone = errors.New("the daemon has closed the connection")
-
-// begin marks the start of a call and returns the count so far.
-func (p *provenConn) begin() int64 {
-	p.fresh.Store(true)
-	return p.written.Load()
-}
-
-// Write asks the system whether the other end is still there before the first
-// byte of a call. A daemon that stopped since the last call has closed its end,
-// and on loopback that is known at once; so a restart between two calls never
-// leaves a call half sent.
-func (p *provenConn) Write(b []byte) (int, error) {
-	if p.fresh.Swap(false) && gone(p.Conn) {
-		return 0, errGone
+// exchange writes a request and reads its answer. The error is unsent or lost,
+// or errTooLarge. again says whether the connection can carry another call.
+func (p *provenConn) exchange(request []byte) (r *reply, h http.Header, again bool, err error) {
+	n, werr := p.Write(request)
+	if werr != nil && n == 0 {
+		return nil, nil, false, &unsent{werr}
 	}
-	n, err := p.Conn.Write(b)
-	p.written.Add(int64(n))
-	return n, err
+	if p.in == nil {
+		p.limit.R = p.Conn
+		p.in = bufio.NewReader(&p.limit)
+	}
+	p.limit.N = maxHeader
+	resp, err := http.ReadResponse(p.in, nil)
+	switch {
+	case err != nil && werr != nil:
+		return nil, nil, false, &lost{werr}
+	case err != nil:
+		return nil, nil, false, &lost{err}
+	case resp.StatusCode < http.StatusOK:
+		return nil, nil, false, &lost{fmt.Errorf("it answered status %d", resp.StatusCode)}
+	}
+	defer resp.Body.Close()
+	p.limit.N = math.MaxInt64 // readAnswer has its own
+	data, err := readAnswer(resp)
+	if err != nil {
+		return nil, nil, false, err
+	}
+	r = &reply{status: resp.StatusCode, media: resp.Header.Get("Content-Type"), body: data}
+	return r, resp.Header, werr == nil && !resp.Close && resp.ProtoAtLeast(1, 1) && p.in.Buffered() == 0, nil
 }

@@ -23,7 +23,6 @@ func gone(c net.Conn) bool {
 		return true
 	}
 	var peekErr error
-	// Control, not Read: the transport's reader waits on the same connection.
 	err = raw.Control(func(fd uintptr) {
 		var b [1]byte
 		for {
