@@ -186,7 +186,6 @@ func TestTLSFailures(t *testing.T) {
 // come do not put the end off.
 func TestTimeouts(t *testing.T) {
 	limit, pace := soak.Time(300*time.Millisecond, 5*time.Second), soak.Time(50*time.Millisecond, time.Second)
-	within := "within " + limit.String()
 	var slowest time.Duration
 	ways := 0
 	drip := func(c net.Conn, head string) {
@@ -203,18 +202,22 @@ func TestTimeouts(t *testing.T) {
 		serve func(net.Conn)
 		part  string
 	}{
-		"silence":     {func(c net.Conn) { _, _ = io.Copy(io.Discard, c) }, "did not answer completely " + within},
+		"silence":     {func(c net.Conn) { _, _ = io.Copy(io.Discard, c) }, "did not answer completely within " + limit.String()},
 		"header drip": {func(c net.Conn) { drip(c, "HTTP/1.1 200 OK\r\nX: ") }, "did not answer completely"},
 		"body drip":   {func(c net.Conn) { drip(c, "HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n") }, "did not answer completely"},
 		"endless 1xx": {func(c net.Conn) { drip(c, "HTTP/1.1 103 Early\r\n\r\n") }, "did not answer completely"},
 		"redirect drip": {func(c net.Conn) {
 			drip(c, "HTTP/1.1 302 Found\r\nLocation: /x\r\nTransfer-Encoding: chunked\r\n\r\nff\r\n\r\n")
-		}, within},
+		}, "within 300ms"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			w.raw("http://api.example.com:8080", c.serve)
 			cl := w.client(outbound.Policy{AllowHTTP: true})
+			limit := limit
+			if name == "redirect drip" { // with more time it ends before, at the sixth redirect
+				limit = 300 * time.Millisecond
+			}
 			for _, method := range []string{"GET", "POST"} {
 				if name == "redirect drip" && method == "POST" {
 					continue
@@ -225,14 +228,14 @@ func TestTimeouts(t *testing.T) {
 				_, err := cl.Send(context.Background(), r)
 				took := time.Since(begin)
 				f := wantFault(t, err, "UPSTREAM_TIMEOUT", c.part)
-				ways, slowest = ways+1, max(slowest, took)
+				ways, slowest = ways+1, max(slowest, took-limit)
 				if f.Retryable != (method == "GET") || took < limit || took > limit+500*time.Millisecond {
 					t.Errorf("%s: retryable %v after %s", method, f.Retryable, took)
 				}
 			}
 		})
 	}
-	soak.Measured(t, "%d calls of APIs that say nothing, or one byte each %v, with a timeout of %v: the slowest ended after %v", ways, pace, limit, slowest.Round(time.Millisecond))
+	soak.Measured(t, "%d calls of APIs that say nothing, or one byte each %v, with a timeout of %v: the latest ended %v after it", ways, pace, limit, slowest.Round(time.Millisecond))
 }
 
 // Promise 23: headers without end, as fast as they are taken: they are refused at
