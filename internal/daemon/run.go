@@ -215,9 +215,7 @@ func result(w *wrapper.Wrapper, r *recipe.Result, format string) *api.RunResult 
 		out.Markdown = &r.Markdown
 	}
 	if format != api.FormatMarkdown {
-		records := make(recipe.Array, len(r.Records))
-		copy(records, r.Records)
-		out.Records = recipe.Encode(records)
+		out.Records = r.RecordsJSON()
 	}
 	return out
 }

@@ -76,13 +76,20 @@ type reader struct {
 	depth  int
 	unique bool
 	scrub  func(string) string // nil: strings stay
-	// names holds the decoded, scrubbed form of the keys met so far by their
-	// quoted source, so that a thousand items share one copy of each key.
-	names   map[string]string
+	// few and names hold the keys met so far, so that a thousand items share one
+	// copy of each: the first in few, where comparing costs less than hashing.
+	few     []knownName
+	names   map[string]string // the decoded, scrubbed form by the quoted source
 	members []Member // work space: members of the objects being built
 	values  []Value  // the same for arrays
 	budget  *budget  // nil: everything is built
 }
+
+// A knownName is a key as it stands between its quotes, and what it means.
+type knownName struct{ source, name string }
+
+// mostFew is how many keys are compared one by one.
+const mostFew = 16
 
 // A budget is how much compact JSON is still worth building, in bytes. What
 // comes after it is checked and left out: objects and arrays end there.
@@ -99,7 +106,7 @@ func (b *budget) spent() bool { return b != nil && b.left <= 0 }
 var bom = []byte("\xef\xbb\xbf")
 
 func newReader(data []byte, lim DecodeLimits) (*reader, error) {
-	r := &reader{text: data, depth: lim.Depth, unique: lim.UniqueKeys, names: map[string]string{}}
+	r := &reader{text: data, depth: lim.Depth, unique: lim.UniqueKeys}
 	if r.depth <= 0 {
 		r.depth = maxDepth
 	}
@@ -254,6 +261,9 @@ func (r *reader) object(keep *keeper) (Value, error) {
 	if err := r.open(); err != nil {
 		return nil, err
 	}
+	if r.members == nil {
+		r.members = make([]Member, 0, 16)
+	}
 	start := len(r.members)
 	var known map[string]bool // with unique, once an object is too wide to look through
 	for r.dec.PeekKind() != '}' {
@@ -261,13 +271,16 @@ func (r *reader) object(keep *keeper) (Value, error) {
 		if err != nil {
 			return nil, err
 		}
-		if r.budget.spent() || !keep.wantsQuoted(quoted) {
+		key, wanted := keep.wantsQuoted(quoted)
+		if !wanted || r.budget.spent() {
 			if err := r.skip(); err != nil {
 				return nil, err
 			}
 			continue
 		}
-		key := r.name(quoted)
+		if key == "" || r.scrub != nil {
+			key = r.name(quoted)
+		}
 		if r.unique && len(r.members)-start == 16 {
 			known = make(map[string]bool)
 			for _, m := range r.members[start:] {
@@ -354,17 +367,36 @@ func (r *reader) key() ([]byte, error) {
 
 // name decodes a quoted key.
 func (r *reader) name(quoted []byte) string {
+	source := quoted[1 : len(quoted)-1]
+	for i := range r.few {
+		if r.few[i].source == string(source) {
+			return r.few[i].name
+		}
+	}
 	if s, ok := r.names[string(quoted)]; ok {
 		return s
 	}
 	s := unquote(quoted)
+	known := knownName{s, s}
+	if bytes.IndexByte(source, '\\') >= 0 {
+		known.source = string(source)
+	}
 	if r.scrub != nil {
-		s = r.scrub(s)
+		known.name = r.scrub(s)
 	}
-	if len(r.names) < 4096 { // an object used as a map has many keys, each once
-		r.names[string(quoted)] = s
+	switch {
+	case len(r.few) < mostFew:
+		if r.few == nil {
+			r.few = make([]knownName, 0, mostFew/2)
+		}
+		r.few = append(r.few, known)
+	case len(r.names) < 4096: // an object used as a map has many keys, each once
+		if r.names == nil {
+			r.names = map[string]string{}
+		}
+		r.names[string(quoted)] = known.name
 	}
-	return s
+	return known.name
 }
 
 // unquote decodes a string the scanner has accepted.

@@ -39,7 +39,7 @@ func (r *Recipe) Narrow(names []string, maxItems int) (narrow *Recipe, unknown [
 	if maxItems > 0 {
 		out.Limits.MaxItems = min(r.Limits.MaxItems, maxItems)
 	}
-	if len(names) == 0 {
+	if len(names) == 0 { // the same paths, so the same plan
 		return &out, nil
 	}
 	out.Fields, out.Record, out.Body = nil, nil, nil
@@ -63,6 +63,7 @@ func (r *Recipe) Narrow(names []string, maxItems int) (narrow *Recipe, unknown [
 	if unknown != nil {
 		return nil, unknown
 	}
+	out.plan = out.prepare()
 	return &out, nil
 }
 

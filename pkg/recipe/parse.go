@@ -50,6 +50,7 @@ func (o ParseOptions) Parse(doc Value) (*Recipe, Report) {
 	if !c.report.OK() {
 		return nil, c.report
 	}
+	c.r.plan = c.r.prepare()
 	return c.r, c.report
 }
 

@@ -93,6 +93,7 @@ func TestParseMeaning(t *testing.T) {
 		Record: []Binding{{"city", path(t, "location.name")}, {"updated", path(t, "last_updated")}},
 		Limits: Limits{MaxItems: 50, MaxChars: 20000},
 	}
+	want.plan = want.prepare()
 	if !reflect.DeepEqual(r, want) {
 		t.Errorf("got %+v\nwant %+v", r, want)
 	}

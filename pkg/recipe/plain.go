@@ -4,7 +4,7 @@ package recipe
 // is to show, as compact JSON in a fenced block, and its items are the
 // records.
 func Plain() *Recipe {
-	return &Recipe{
+	r := &Recipe{
 		SchemaVersion: 1,
 		Select:        Path{text: "$", root: true},
 		Shape:         List,
@@ -12,4 +12,6 @@ func Plain() *Recipe {
 		Limits:        Limits{MaxItems: defaultMaxItems, MaxChars: defaultMaxChars},
 		plain:         true,
 	}
+	r.plan = r.prepare()
+	return r
 }

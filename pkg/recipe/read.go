@@ -117,7 +117,7 @@ func (r *Recipe) read(body []byte, sep byte, max int, scrub func(string) string)
 		return nil, err
 	}
 	rd.scrub, rd.budget = scrub, r.budget()
-	s := scan{reader: rd, page: &Page{list: r.Select.Multi()}, max: max, shape: r.Shape, expands: r.expands(), keep: r.keeper()}
+	s := scan{reader: rd, page: &Page{list: r.Select.Multi()}, max: max, shape: r.Shape, expands: r.expands(), keep: r.prepared().keep}
 	if r.header().First {
 		s.max++ // the names come with the rows
 	}
@@ -181,7 +181,7 @@ func (r *Recipe) readDoc(doc Value, max int, scrub func(string) string, paths []
 		}
 		return MapStrings(v, scrub)
 	}
-	w := whole{page: &Page{list: r.Select.Multi()}, max: max, clean: clean, keep: r.keeper(), scrub: scrub}
+	w := whole{page: &Page{list: r.Select.Multi()}, max: max, clean: clean, keep: r.prepared().keep, scrub: scrub}
 	for _, path := range paths {
 		f := finding{path: path}
 		for _, v := range path.Resolve(doc) {
@@ -532,7 +532,7 @@ func (s *scan) at(sp span, scrub func(string) string, item bool) (Value, error) 
 	r.text = s.text[sp.from:sp.to]
 	buf := bytes.NewBuffer(r.text)
 	if r.dec == nil {
-		r.depth, r.names, r.scrub = s.depth, map[string]string{}, scrub
+		r.depth, r.scrub = s.depth, scrub
 		r.dec = jsontext.NewDecoder(buf, jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
 	} else {
 		r.dec.Reset(buf, jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
@@ -580,6 +580,22 @@ func eachFieldPath(fields []Field, f func(Path)) {
 			}
 		}
 	}
+}
+
+// A plan is what reading needs of a recipe's paths. It is made once.
+type plan struct {
+	roots []Path  // see rootPaths
+	keep  *keeper // see keeper
+}
+
+func (r *Recipe) prepare() *plan { return &plan{r.rootPaths(), r.keeper()} }
+
+// prepared is the plan, which Parse and Narrow have made.
+func (r *Recipe) prepared() *plan {
+	if r.plan != nil {
+		return r.plan
+	}
+	return r.prepare()
 }
 
 // rootPaths are the paths of the recipe that start at the body, each once.

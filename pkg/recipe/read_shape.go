@@ -203,7 +203,10 @@ func (s *scan) columns(others uint64) error {
 		}
 		c := column{list: s.dec.PeekKind() == '['}
 		lists = lists || c.list
-		wanted := s.keep == nil || s.keep.names[string(name)]
+		wanted := s.keep == nil
+		if !wanted {
+			_, wanted = s.keep.names[string(name)]
+		}
 		if wanted {
 			c.name = s.name(quoted)
 		}
@@ -273,7 +276,7 @@ func (r *Recipe) header() Header {
 // readPaths are the paths that Read resolves in the body: the recipe's own, and
 // last the place of the names of a matrix.
 func (r *Recipe) readPaths() []Path {
-	paths := r.rootPaths()
+	paths := slices.Clip(r.prepared().roots)
 	if h := r.header(); !h.First && !h.Path.IsZero() {
 		base, _ := h.split()
 		paths = append(paths, base)
@@ -433,7 +436,7 @@ func (h *nameHashes) again(name []byte) bool {
 
 // A keeper says which members of an item are worth building. A nil one keeps
 // all.
-type keeper struct{ names map[string]bool }
+type keeper struct{ names map[string]string } // each by itself
 
 // keeper is nil when the recipe shows raw items, or when a path does not start
 // with a member's name.
@@ -442,12 +445,12 @@ func (r *Recipe) keeper() *keeper {
 		return nil
 	}
 	all := false
-	names := map[string]bool{}
+	names := map[string]string{}
 	r.eachPath(func(p Path) {
 		switch {
 		case p.root || p.special != "":
 		case len(p.segments) > 0 && p.segments[0].step == stepName:
-			names[p.segments[0].name] = true
+			names[p.segments[0].name] = p.segments[0].name
 		default:
 			all = true
 		}
@@ -458,18 +461,26 @@ func (r *Recipe) keeper() *keeper {
 	return &keeper{names}
 }
 
-func (k *keeper) wants(name string) bool { return k == nil || k.names[name] }
-
-// wantsQuoted is wants for a name as it stands in the body.
-func (k *keeper) wantsQuoted(quoted []byte) bool {
+func (k *keeper) wants(name string) bool {
 	if k == nil {
 		return true
 	}
-	name := quoted[1 : len(quoted)-1]
-	if bytes.IndexByte(name, '\\') >= 0 {
-		return k.names[unquote(quoted)]
+	_, wanted := k.names[name]
+	return wanted
+}
+
+// wantsQuoted is wants for a name as it stands in the body. It gives the name
+// when that is known without looking further.
+func (k *keeper) wantsQuoted(quoted []byte) (name string, wanted bool) {
+	if k == nil {
+		return "", true
 	}
-	return k.names[string(name)]
+	source := quoted[1 : len(quoted)-1]
+	if bytes.IndexByte(source, '\\') >= 0 {
+		return "", k.wants(unquote(quoted))
+	}
+	name, wanted = k.names[string(source)]
+	return name, wanted
 }
 
 // unique gives an object without the members that a later one of the same name

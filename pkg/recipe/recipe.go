@@ -39,6 +39,7 @@ type Recipe struct {
 	Index         string  // "" or "cortex"
 	plain         bool    // made by Plain
 	all           []Field // of the recipe that Narrow was asked of, for titles; nil: Fields
+	plan          *plan   // nil: it is made for each reading
 }
 
 // A Header says where the names of the cells of shape Matrix come from. The
@@ -153,6 +154,16 @@ type Result struct {
 	Records   []Value // Objects, or the raw items when neither record nor fields name keys
 	Documents []Rendered
 	Meta      Meta
+
+	records []byte // Records as compact JSON; nil: not made yet
+}
+
+// RecordsJSON is Encode of Records, as an Array. The slice must not be changed.
+func (r *Result) RecordsJSON() []byte {
+	if r.records != nil {
+		return r.records
+	}
+	return Encode(Array(append([]Value{}, r.Records...)))
 }
 
 // Rendered is one document of mode Documents.

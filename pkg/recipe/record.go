@@ -1,5 +1,7 @@
 package recipe
 
+import "cmp"
+
 // maxRecordBytes bounds the records of one result, as compact JSON: they go
 // into an agent's context, whose size is the scarce thing.
 const maxRecordBytes = 80_000
@@ -31,6 +33,13 @@ func (r *Recipe) record(it *itemView, room Object) Value {
 // caller may keep one of them.
 const recordsAtOnce = 16
 
+// Guesses of the size of a record: members when it is the item itself, and
+// bytes of a member.
+const (
+	recordGuess = 8
+	memberGuess = 32
+)
+
 // recordWidth is the number of members of each record; 0: it is the item.
 func (r *Recipe) recordWidth() int {
 	if len(r.Record) > 0 {
@@ -40,28 +49,31 @@ func (r *Recipe) recordWidth() int {
 }
 
 // recordsWithin makes the records of the items, as many from the start as fit
-// into maxRecordBytes.
-func (r *Recipe) recordsWithin(items []itemView, scratch []byte) []Value {
+// into maxRecordBytes, and their JSON.
+func (r *Recipe) recordsWithin(items []itemView) ([]Value, []byte) {
 	records := make([]Value, 0, len(items))
 	width := r.recordWidth()
 	var room Object
-	size := len("[]")
+	text := make([]byte, 0, min(64+len(items)*cmp.Or(width, recordGuess)*memberGuess, maxRecordBytes))
+	text = append(text, '[')
 	for i := range items {
 		if len(room) < width {
 			room = make(Object, width*min(len(items)-i, recordsAtOnce))
 		}
 		rec := r.record(&items[i], room)
 		room = room[width:]
+		before := len(text)
 		if i > 0 {
-			size++ // the comma
+			text = append(text, ',')
 		}
-		scratch = appendJSONUpTo(scratch[:0], rec, maxRecordBytes)
-		if size += len(scratch); size > maxRecordBytes {
+		text = appendJSONUpTo(text, rec, len(text)+maxRecordBytes)
+		if len(text)+len("]") > maxRecordBytes {
+			text = text[:before]
 			break
 		}
 		records = append(records, rec)
 	}
-	return records
+	return records, append(text, ']')
 }
 
 // emptyFields are the labels of the fields that have a value in no item.

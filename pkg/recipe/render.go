@@ -14,6 +14,9 @@ const maxDocumentsBytes = 5 << 20
 // cellGuess is the length of an ordinary cell in bytes, with its marks.
 const cellGuess = 24
 
+// lineGuess is the length of an ordinary line of a document in bytes.
+const lineGuess = 48
+
 // Reasons in Meta, strongest first.
 const (
 	reasonBytes = "bytes"
@@ -106,7 +109,7 @@ func (v *renderer) collect(pages []*Page) {
 // records makes the records. Items whose records do not fit are not rendered,
 // except that the first one is always shown.
 func (v *renderer) records() {
-	v.res.Records = v.r.recordsWithin(v.items, v.w.scratch)
+	v.res.Records, v.res.records = v.r.recordsWithin(v.items)
 	n := len(v.res.Records)
 	v.res.Meta.Rendered = n
 	if n < len(v.items) {
@@ -225,8 +228,15 @@ func (v *renderer) shown(n int) {
 
 func (v *renderer) document() {
 	it := &v.items[0]
+	guess := min(64+len(v.r.Fields)*lineGuess, 2*v.maxChars)
+	v.out = make([]byte, 0, guess)
 	v.heading(v.pageTitle(it))
-	v.addCut(string(v.r.body(nil, it, &v.w)))
+	body := v.r.body(make([]byte, 0, guess), it, &v.w)
+	if len(body) <= v.room() { // no character is shorter than a byte
+		v.out = append(v.out, body...)
+	} else {
+		v.addCut(string(body))
+	}
 	v.shown(1)
 	v.trim()
 }
