@@ -47,10 +47,10 @@ func TestPowerCut(t *testing.T) {
 		now, _ := step(n, states[n])
 		states = append(states, now)
 	}
-	calls := trace(t, "work", "0", strconv.Itoa(changes))
+	calls := trace(t, "work", "store.db", "0", strconv.Itoa(changes))
 	// acked is how many lines the process had said: "open" first, then one for
 	// each change.
-	cutEverywhere(t, calls, soak.Rounds(150, 30_000), func(dir string, acked int) error {
+	images, making, how := cutEverywhere(t, calls, 0, soak.Rounds(150, 30_000), func(dir string, acked int) error {
 		path := filepath.Join(dir, "store.db")
 		s, err := store.Open(path, scriptOptions)
 		if err != nil {
@@ -71,14 +71,18 @@ func TestPowerCut(t *testing.T) {
 		}
 		return errors.Join(s.Close(), checked(path))
 	})
+	if least := soak.Rounds(100, 25_000); images < least {
+		t.Errorf("%d images, promised are %d", images, least)
+	}
+	soak.Measured(t, "%d different images, %d of them during the making; %s", images, making, how)
 }
 
 // The same for the audit trail, in which files take turns.
 func TestAuditPowerCut(t *testing.T) {
 	t.Parallel()
 	groups := soak.Rounds(15, 300)
-	calls := trace(t, "rows", strconv.Itoa(groups))
-	cutEverywhere(t, calls, soak.Rounds(80, 10_000), func(dir string, acked int) error {
+	calls := trace(t, "rows", "audit.db", strconv.Itoa(groups))
+	images, making, how := cutEverywhere(t, calls, 0, soak.Rounds(80, 10_000), func(dir string, acked int) error {
 		path := filepath.Join(dir, "audit.db")
 		f, err := store.OpenAudit(path, store.AuditOptions{Keep: 1000})
 		if err != nil {
@@ -106,6 +110,121 @@ func TestAuditPowerCut(t *testing.T) {
 		}
 		return errors.Join(f.Close(), checked(path))
 	})
+	soak.Measured(t, "%d different images, %d of them during the making; %s", images, making, how)
+}
+
+// And the same while a damaged file is set aside: at every moment there is the
+// damaged file, as it was and under one of its names, and the next start serves
+// what can be read of it.
+func TestRescuePowerCut(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"store.db", "audit.db"} {
+		source := filepath.Join(t.TempDir(), name)
+		var serves func(path string) (string, error)
+		if name == "store.db" {
+			fill(t, source, 60)
+			serves = func(path string) (string, error) {
+				s, err := store.Open(path, scriptOptions)
+				if err != nil {
+					return "", err
+				}
+				return fmt.Sprint(documents(s)), s.Close()
+			}
+		} else {
+			f := mustAudit(t, source, 10)
+			if err := errors.Join(f.Append(rows(1, 500)), f.Append(rows(501, 1000)), f.Close()); err != nil {
+				t.Fatal(err)
+			}
+			serves = func(path string) (string, error) {
+				f, err := store.OpenAudit(path, store.AuditOptions{})
+				if err != nil {
+					return "", err
+				}
+				var all [][]byte
+				err = f.Scan(0, func(r []byte) error { all = append(all, r); return nil })
+				return fmt.Sprintf("%q", all), errors.Join(err, f.Close())
+			}
+		}
+		damaged := inUse(t, source)
+		size := os.Getpagesize()
+		at := pagesWith(damaged, map[string]string{"store.db": `"wrapper.030"`, "audit.db": "row 333"}[name])[0]
+		clear(damaged[at : at+size])
+		overwrite(t, source, damaged)
+		calls := trace(t, "rescue", name, source)
+		want, err := serves(source)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if left := len(mustGlob(t, source+".damaged-*")); left != 1 {
+			t.Fatalf("%s: %d files set aside", name, left)
+		}
+		images, _, how := cutEverywhere(t, calls, 1, soak.Rounds(30, 400), func(dir string, acked int) error {
+			path := filepath.Join(dir, name)
+			kept := func() error {
+				for _, p := range append(mustGlob(t, path+".damaged-*"), path) {
+					if data, err := os.ReadFile(p); err == nil && bytes.Equal(data, damaged) {
+						return nil
+					}
+				}
+				return errors.New("the damaged file is not there")
+			}
+			if err := kept(); err != nil {
+				return err
+			}
+			got, err := serves(path)
+			if err == nil && got != want {
+				err = fmt.Errorf("served (-want +got):\n%s", cmp.Diff(want, got))
+			}
+			return errors.Join(err, kept(), checked(path))
+		})
+		soak.Measured(t, "%s: %d different images; %s", name, images, how)
+	}
+}
+
+func init() {
+	// rescue PATH SOURCE: puts a damaged file there, says so, opens it, and says so.
+	children["rescue"] = func(args []string) int {
+		data, err := os.ReadFile(args[1])
+		if err == nil {
+			err = place(args[0], data)
+		}
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		fmt.Println("damaged")
+		if filepath.Base(args[0]) == "audit.db" {
+			var f *store.AuditFile
+			if f, err = store.OpenAudit(args[0], store.AuditOptions{}); err == nil {
+				err = f.Close()
+			}
+		} else {
+			var s *store.Store
+			if s, err = store.Open(args[0], scriptOptions); err == nil {
+				err = s.Close()
+			}
+		}
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		fmt.Println("rescued")
+		return 0
+	}
+}
+
+// place puts a file somewhere so that it lasts.
+func place(path string, data []byte) error {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteAt(data, 0)
+	dir, derr := os.Open(filepath.Dir(path))
+	if derr != nil {
+		return derr
+	}
+	return errors.Join(err, f.Sync(), f.Close(), dir.Sync(), dir.Close())
 }
 
 // rowsAfter is the number of the last row after so many groups; every fifth
@@ -181,11 +300,10 @@ func straced(t *testing.T, cmd *exec.Cmd, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// trace runs a child under strace, with the path of a file in an empty folder
-// before the other arguments, and returns what it did to the folder.
-func trace(t *testing.T, what string, args ...string) []call {
+// trace runs a child under strace, with the path of a file of a name in an empty
+// folder before the other arguments, and returns what it did to the folder.
+func trace(t *testing.T, what, name string, args ...string) []call {
 	t.Helper()
-	name := map[string]string{"work": "store.db", "rows": "audit.db"}[what]
 	dir := t.TempDir()
 	out := filepath.Join(t.TempDir(), "trace")
 	// All strings in hexadecimal, and whole.
@@ -515,18 +633,25 @@ type image struct {
 // cutEverywhere cuts the power after each call, several times where there is
 // more than one thing that can be left, until there are so many images no two
 // of which are the same; and lets check open each, which is told how many
-// acknowledgements came before. They are spread evenly over what was not synced.
-func cutEverywhere(t *testing.T, calls []call, wanted int, check func(dir string, acked int) error) {
+// acknowledgements came before, from so many on. They are spread evenly over what
+// was not synced. It returns how many images there were, how many of them before
+// the first acknowledgement, and the rest in words.
+func cutEverywhere(t *testing.T, calls []call, from, wanted int, check func(dir string, acked int) error) (total, making int, how string) {
 	t.Helper()
 	const seed = 12
 	// What a call leaves unsynced is how much there is to choose from after it.
 	weights, sum := make([]int, len(calls)), 0
-	d, making := &disk{files: map[int]*diskFile{}, names: map[string]int{}}, true
+	acked, d := 0, &disk{files: map[int]*diskFile{}, names: map[string]int{}}
 	for i, c := range calls {
 		d.do(c)
-		weights[i] = 1 + min(d.unsynced(), 10)
-		if making = making && c.kind != "ack"; making {
-			weights[i] *= 10 // there is only one
+		if c.kind == "ack" {
+			acked++
+		}
+		if acked >= from {
+			weights[i] = 1 + min(d.unsynced(), 10)
+		}
+		if acked == 0 {
+			weights[i] *= 10 // a file is made only once
 		}
 		sum += weights[i]
 	}
@@ -555,7 +680,8 @@ func cutEverywhere(t *testing.T, calls []call, wanted int, check func(dir string
 		})
 	}
 	seen := map[[32]byte]bool{}
-	acked, acks, spent, creation := 0, 0, 0, 0
+	acked = 0
+	tries, spent := 0, 0
 	d = &disk{files: map[int]*diskFile{}, names: map[string]int{}}
 	for i, c := range calls {
 		d.do(c)
@@ -565,8 +691,8 @@ func cutEverywhere(t *testing.T, calls []call, wanted int, check func(dir string
 		spent += weights[i]
 		// Those that come out twice are made up for at the next call.
 		for try := 0; try < 4*weights[i] && len(seen) < wanted*spent/sum; try++ {
-			number := acks
-			acks++
+			number := tries
+			tries++
 			files, words := d.cut(rand.New(rand.NewPCG(seed, uint64(number))))
 			id := identity(files, acked)
 			if seen[id] {
@@ -574,18 +700,18 @@ func cutEverywhere(t *testing.T, calls []call, wanted int, check func(dir string
 			}
 			seen[id] = true
 			if acked == 0 {
-				creation++
+				making++
 			}
 			images <- image{number, i, acked, files, words}
 		}
 	}
 	close(images)
 	workers.Wait()
-	if len(seen) < wanted*9/10 {
+	if len(seen) < wanted/4 {
 		t.Errorf("%d images, wanted %d: too little to choose from", len(seen), wanted)
 	}
-	soak.Measured(t, "%d different images of a power cut after each of %d calls, %d of them during the making; %d not opened, not sound, with something lost or half there; slowest start and check %v",
-		len(seen), len(calls), creation, failed, slowest.Round(time.Millisecond))
+	return len(seen), making, fmt.Sprintf("the power cut after each of %d calls; %d not opened, not sound, with something lost or half there; slowest start and check %v",
+		len(calls), failed, slowest.Round(time.Millisecond))
 }
 
 func (d *disk) unsynced() int {

@@ -10,6 +10,7 @@ var storeRuns = []run{
 	{"cortex indexing, killed at a random moment", "internal/cortex", "TestKilledWhileIndexing", 20 * time.Minute},
 	{"a store after a power cut", "internal/store", "TestPowerCut", 30 * time.Minute},
 	{"an audit trail after a power cut", "internal/store", "TestAuditPowerCut", 30 * time.Minute},
+	{"a damaged file set aside, and a power cut", "internal/store", "TestRescuePowerCut", 10 * time.Minute},
 	{"a full disk, at many sizes of the store", "internal/store", "TestDiskFull", 20 * time.Minute},
 	{"each write, growth and sync fails once", "internal/store", "TestEachWriteFails", 30 * time.Minute},
 	{"a full disk under the audit trail", "internal/audit", "TestFullDisk", 10 * time.Minute},
