@@ -80,9 +80,9 @@ func TestPowerCut(t *testing.T) {
 // The same for the audit trail, in which files take turns.
 func TestAuditPowerCut(t *testing.T) {
 	t.Parallel()
-	groups := soak.Rounds(15, 300)
+	groups := soak.Rounds(15, 80)
 	calls := trace(t, "rows", "audit.db", strconv.Itoa(groups))
-	images, making, how := cutEverywhere(t, calls, 0, soak.Rounds(80, 10_000), func(dir string, acked int) error {
+	images, making, how := cutEverywhere(t, calls, 0, soak.Rounds(80, 5_000), func(dir string, acked int) error {
 		path := filepath.Join(dir, "audit.db")
 		f, err := store.OpenAudit(path, store.AuditOptions{Keep: 1000})
 		if err != nil {
