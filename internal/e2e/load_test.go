@@ -9,10 +9,12 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -61,8 +63,8 @@ func allRows(t *testing.T, home string, each func(api.AuditRow)) {
 // eight with writes: each gets the answer to its question, none gets an error,
 // and the trail has one row for each request that the API saw. For long it is a
 // minute, on two cores: at least 1,000 calls a second, and 99 of 100 answers
-// within 100 ms. That wants a machine with nothing else to do, and is not asked
-// of the short run, whose callers are still starting.
+// within 100 ms. The short run, whose callers are still starting, is not asked for
+// that, nor is a machine that has other work: the figure says so then.
 func TestLoad(t *testing.T) {
 	const callers, shims, writers = 64, 8, 8
 	var reads, writes atomic.Int64
@@ -120,6 +122,7 @@ func TestLoad(t *testing.T) {
 	}
 	before := resident(t, d.cmd.Process.Pid, true)
 	took := make([][]time.Duration, callers)
+	elsewhere := busyElsewhere(t)
 	lasts := soak.Time(1500*time.Millisecond, time.Minute)
 	start := time.Now()
 	var wg sync.WaitGroup
@@ -138,6 +141,7 @@ func TestLoad(t *testing.T) {
 	}
 	wg.Wait()
 	whole := time.Since(start)
+	others := elsewhere()
 	grown := resident(t, d.cmd.Process.Pid, false) - before
 
 	var all, shim []time.Duration
@@ -167,13 +171,70 @@ func TestLoad(t *testing.T) {
 		t.Errorf("the daemon grew by %d MiB", grown>>20)
 	}
 	perSecond := float64(len(all)) / whole.Seconds()
-	if p99 := quantile(all, 99); soak.Long() && (perSecond < 1000 || p99 >= 100*time.Millisecond) {
+	const most = 20 // percent of the processors
+	judged := ""
+	if others > most {
+		judged = ", so the speed is not judged"
+	}
+	if p99 := quantile(all, 99); soak.Long() && others <= most && (perSecond < 1000 || p99 >= 100*time.Millisecond) {
 		t.Errorf("%.0f calls a second, 99 %% within %v", perSecond, p99)
 	}
-	soak.Measured(t, "%d callers for %v: %d calls, %d writes, %.0f calls a second; %d errors or wrong answers; %d requests, %d rows; median %v, 95 %% %v, 99 %% %v; the daemon grew by %d MiB",
+	soak.Measured(t, "%d callers for %v: %d calls, %d writes, %.0f calls a second; %d errors or wrong answers; %d requests, %d rows; median %v, 95 %% %v, 99 %% %v; the daemon grew by %d MiB; other programs had %d %% of the processors%s",
 		callers, whole.Round(time.Second/10), len(all), writes.Load(), perSecond, wrong.Load(), reads.Load()+writes.Load(), rows["get"]+rows["post"],
-		quantile(all, 50), quantile(all, 95), quantile(all, 99), grown>>20)
+		quantile(all, 50), quantile(all, 95), quantile(all, 99), grown>>20, others, judged)
 	soak.Measured(t, "of them through %d hb-rest: %d calls; median %v, 95 %% %v, 99 %% %v", shims, len(shim), quantile(shim, 50), quantile(shim, 95), quantile(shim, 99))
+}
+
+// busyElsewhere begins to count; its result is how many percent of the processors'
+// time have gone since then to programs that are neither this one nor its children.
+// It is 0 where the system does not say.
+func busyElsewhere(t *testing.T) func() int {
+	t.Helper()
+	if runtime.GOOS != "linux" {
+		return func() int { return 0 }
+	}
+	number := func(text string) int {
+		n, err := strconv.Atoi(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	now := func() (elsewhere, all int) { // in ticks; proc_stat(5), proc_pid_stat(5)
+		text, err := os.ReadFile("/proc/stat")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, field := range strings.Fields(strings.SplitN(string(text), "\n", 2)[0])[1:9] {
+			n := number(field)
+			all += n
+			switch i {
+			case 0, 1, 2, 7: // user, nice, system, stolen; what interrupts take is nobody's
+				elsewhere += n
+			}
+		}
+		stats, err := filepath.Glob("/proc/[0-9]*/stat")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range stats {
+			text, err := os.ReadFile(name)
+			if err != nil {
+				continue // it has ended
+			}
+			at := strings.LastIndex(string(text), ")") // behind the name: state, parent, ...
+			f := strings.Fields(string(text)[at+1:])
+			if self := strconv.Itoa(os.Getpid()); f[1] == self || filepath.Base(filepath.Dir(name)) == self {
+				elsewhere -= number(f[11]) + number(f[12])
+			}
+		}
+		return elsewhere, all
+	}
+	busy, all := now()
+	return func() int {
+		busyNow, allNow := now()
+		return max(0, 100*(busyNow-busy)/max(allNow-all, 1))
+	}
 }
 
 func quantile(of []time.Duration, percent int) time.Duration {
