@@ -345,7 +345,9 @@ func TestScaleAudit(t *testing.T) {
 		starts = append(starts, startTime(t, filepath.Join(dir, "hbrestd"), home))
 	}
 	p := startProgram(t, filepath.Join(dir, "hbrestd"), home)
-	cfg, _, err := config.LoadDaemon(func(name string) (string, bool) { return map[string]string{"HB_WRAP_HOME": home}[name], name == "HB_WRAP_HOME" }, runtime.GOOS)
+	cfg, _, err := config.LoadDaemon(func(name string) (string, bool) {
+		return map[string]string{"HB_WRAP_HOME": home}[name], name == "HB_WRAP_HOME"
+	}, runtime.GOOS)
 	if err != nil {
 		t.Fatal(err)
 	}
