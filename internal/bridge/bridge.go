@@ -71,6 +71,10 @@ func New(b Backend, t *token.Holder, o Options) http.Handler {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	h := &handler{backend: b, door: door{t}, log: o.Log, version: o.Version, allow: map[string]string{}}
+	h.always = http.Header{
+		"Content-Type": {"application/json"}, "Cache-Control": {"no-store"}, "X-Content-Type-Options": {"nosniff"},
+		api.HeaderVersion: {o.Version},
+	}
 	h.mux = chi.NewRouter()
 	for _, r := range h.routes() {
 		h.allow[r.path] = r.method
@@ -103,6 +107,7 @@ type handler struct {
 	door    door
 	log     *slog.Logger
 	version string
+	always  http.Header // of each answer; nobody changes it
 	mux     *chi.Mux
 	allow   map[string]string // path: its one method
 }

@@ -58,12 +58,14 @@ func hostIsOurs(r *http.Request) bool {
 
 // localAddr is the address that the caller dialled, as the server saw it.
 func localAddr(r *http.Request) (netip.AddrPort, bool) {
-	a, ok := r.Context().Value(http.LocalAddrContextKey).(interface{ String() string })
-	if !ok {
-		return netip.AddrPort{}, false
+	var ap netip.AddrPort
+	switch a := r.Context().Value(http.LocalAddrContextKey).(type) {
+	case interface{ AddrPort() netip.AddrPort }: // a TCP address
+		ap = a.AddrPort()
+	case interface{ String() string }:
+		ap, _ = netip.ParseAddrPort(a.String())
 	}
-	ap, err := netip.ParseAddrPort(a.String())
-	if err != nil {
+	if !ap.IsValid() {
 		return netip.AddrPort{}, false
 	}
 	return netip.AddrPortFrom(ap.Addr().Unmap(), ap.Port()), true

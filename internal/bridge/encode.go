@@ -1,9 +1,8 @@
 package bridge
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
+	"log/slog"
 	"net/http"
 	"strconv"
 	"time"
@@ -50,10 +49,8 @@ func (a *answer) send(status int, v any) {
 	if a.sent {
 		return
 	}
-	var buf bytes.Buffer
-	enc := json.NewEncoder(&buf)
-	enc.SetEscapeHTML(false) // documents come back with the characters they were saved with
-	if err := enc.Encode(v); err != nil {
+	body, err := encode(v)
+	if err != nil {
 		if e, again := v.(api.Error); again { // only the request of a call can be at fault
 			e.Request = nil
 			a.send(status, e)
@@ -64,19 +61,20 @@ func (a *answer) send(status int, v any) {
 	}
 	a.sent = true
 	h := a.Header()
-	h.Set("Content-Type", "application/json")
-	h.Set("Content-Length", strconv.Itoa(buf.Len()))
-	h.Set("Cache-Control", "no-store")
-	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set(api.HeaderVersion, a.handler.version)
+	for name, values := range a.handler.always {
+		h[name] = values
+	}
+	h["Content-Length"] = []string{strconv.Itoa(len(body))}
 	if a.inside {
-		h.Set(api.HeaderRevision, strconv.FormatUint(a.handler.backend.Revision(), 10))
+		h[api.HeaderRevision] = []string{strconv.FormatUint(a.handler.backend.Revision(), 10)}
 	}
 	// A caller that does not read cannot hold the answer for ever. Where the
 	// writer has no connection (a test's recorder) there is no one to wait for.
 	_ = http.NewResponseController(a.ResponseWriter).SetWriteDeadline(time.Now().Add(writeTimeout))
 	a.WriteHeader(status)
-	_, err := a.Write(buf.Bytes())
-	a.handler.log.Debug("bridge: call", "method", a.request.Method, "path", a.request.URL.Path, "status", status,
-		"bytes", buf.Len(), "ms", time.Since(a.started).Milliseconds(), "gone", err != nil)
+	_, err = a.Write(body)
+	if log := a.handler.log; log.Enabled(a.request.Context(), slog.LevelDebug) {
+		log.Debug("bridge: call", "method", a.request.Method, "path", a.request.URL.Path, "status", status,
+			"bytes", len(body), "ms", time.Since(a.started).Milliseconds(), "gone", err != nil)
+	}
 }

@@ -310,6 +310,9 @@ func (h *handler) change(w http.ResponseWriter, r *http.Request) (any, error) {
 // readQuery reads the query string; known are the parameters of the route, each
 // at most once.
 func readQuery(r *http.Request, known ...string) (url.Values, error) {
+	if r.URL.RawQuery == "" {
+		return nil, nil
+	}
 	q, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
 		return nil, fault.New("BAD_REQUEST", "query: cannot be read").With(fault.Field("query"), fault.Cause(err))

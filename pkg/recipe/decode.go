@@ -80,9 +80,9 @@ type reader struct {
 	// copy of each: the first in few, where comparing costs less than hashing.
 	few     []knownName
 	names   map[string]string // the decoded, scrubbed form by the quoted source
-	members []Member // work space: members of the objects being built
-	values  []Value  // the same for arrays
-	budget  *budget  // nil: everything is built
+	members []Member          // work space: members of the objects being built
+	values  []Value           // the same for arrays
+	budget  *budget           // nil: everything is built
 }
 
 // A knownName is a key as it stands between its quotes, and what it means.
