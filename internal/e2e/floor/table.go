@@ -8,7 +8,7 @@ import (
 // The table has these members of each product, under these names.
 var (
 	members = [5]string{"id", "title", "price", "rating", "stock"}
-	header  = "| ID | Title | Price | Rating | Stock |\n| --- | --- | --- | --- | --- |"
+	header  = "## Products\n\n| ID | Title | Price | Rating | Stock |\n| --- | --- | --- | --- | --- |"
 )
 
 var errScan = errors.New("the answer is not the JSON that was expected")
