@@ -218,7 +218,7 @@ func failingRows(path string, may bool) (failures, done int, err error) {
 	}
 	for g, after := 0, 0; g < 60 && after < 5; g++ {
 		from, to := done+1, rowsAfter(g+1)
-		if g%5 == 4 {
+		if g%12 == 11 {
 			err = f.Rotate(row(from))
 		} else {
 			err = f.Append(rows(from, to))

@@ -80,7 +80,7 @@ func TestPowerCut(t *testing.T) {
 // The same for the audit trail, in which files take turns.
 func TestAuditPowerCut(t *testing.T) {
 	t.Parallel()
-	groups := soak.Rounds(15, 80)
+	groups := soak.Rounds(26, 150)
 	calls := trace(t, "rows", "audit.db", strconv.Itoa(groups))
 	images, making, how := cutEverywhere(t, calls, 0, soak.Rounds(80, 5_000), func(dir string, acked int) error {
 		path := filepath.Join(dir, "audit.db")
@@ -227,13 +227,13 @@ func place(path string, data []byte) error {
 	return errors.Join(err, f.Sync(), f.Close(), dir.Sync(), dir.Close())
 }
 
-// rowsAfter is the number of the last row after so many groups; every fifth
+// rowsAfter is the number of the last row after so many groups; every twelfth
 // begins a new file.
 func rowsAfter(groups int) int {
 	n := 0
 	for g := range groups {
-		if n++; g%5 != 4 {
-			n += g * 7 % 20
+		if n++; g%12 != 11 {
+			n += g * 37 % 150
 		}
 	}
 	return n
@@ -249,7 +249,7 @@ func init() {
 		}
 		for g := 0; g < number(args[1]) && err == nil; g++ {
 			from, to := rowsAfter(g)+1, rowsAfter(g+1)
-			if g%5 == 4 {
+			if g%12 == 11 {
 				err = f.Rotate(row(from))
 			} else {
 				err = f.Append(rows(from, to))
