@@ -42,7 +42,7 @@ func (d *Daemon) refresh() error {
 		policy.Allowed = append(policy.Allowed, outbound.HostPort{Host: r.Host, Port: r.Port, HTTP: r.HTTP})
 	}
 	next := &state{cfg: cfg, out: outbound.New(policy, d.surroundings())}
-	next.exec = executor.New(executor.Config{Send: next.out.Send, Check: next.policy().CheckURL, Now: d.now, Grant: d.vault.Grant, Allow: d.allow})
+	next.exec = executor.New(executor.Config{Send: next.out.Send, Check: next.out.CheckURL, Now: d.now, Grant: d.vault.Grant, Allow: d.allow})
 	if old := d.state.Swap(next); old != nil {
 		old.out.Close()
 	}

@@ -26,7 +26,7 @@ import (
 // Config is what an Executor needs. All fields but Grant and Allow are required.
 type Config struct {
 	Send  func(context.Context, *outbound.Request) (*outbound.Response, error)
-	Check func(*url.URL) error // outbound.Policy.CheckURL: the part of the policy that needs no network
+	Check func(*url.URL) error // outbound.Client.CheckURL: the part of the policy that needs no network
 	Now   func() time.Time     // for Retry-After dates
 	// Grant gives the right to use a credential for a host; nil: there are none.
 	Grant func(name, host string) (*secrets.Grant, error)

@@ -59,7 +59,11 @@ func (r *Response) UTF8() ([]byte, error) {
 
 // charset is the parameter of Content-Type, "" if there is none that can be read.
 func (r *Response) charset() string {
-	_, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	ct := r.Header.Get("Content-Type")
+	if strings.IndexByte(ct, ';') < 0 {
+		return ""
+	}
+	_, params, err := mime.ParseMediaType(ct)
 	if err != nil {
 		return ""
 	}

@@ -33,7 +33,7 @@ func (c *Client) dial(ctx context.Context, _, hostport string) (net.Conn, error)
 	ctx, cancel := context.WithTimeout(ctx, c.policy.MaxTimeout)
 	defer cancel()
 	w := wireOf(ctx)
-	defer context.AfterFunc(w.failed, cancel)()
+	defer w.onFailure(cancel)()
 	host, portText, err := net.SplitHostPort(hostport)
 	if err != nil {
 		return nil, badURL("the URL has no usable host and port").With(fault.Cause(err))

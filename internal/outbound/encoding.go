@@ -19,6 +19,12 @@ import (
 // acceptEncoding is sent with every request but those for a range.
 const acceptEncoding = "gzip, deflate, br, zstd"
 
+// The values of the header; nobody changes them.
+var (
+	allEncodings = []string{acceptEncoding}
+	noEncoding   = []string{"identity"}
+)
+
 // maxCodings is how many content encodings may be stacked. Two are seen behind
 // proxies that compress again.
 const maxCodings = 3

@@ -21,12 +21,13 @@ import (
 // A wire remembers how far an exchange got; the transport calls its hooks, and
 // dials, from its own goroutines.
 type wire struct {
-	tls    bool
-	now    func() time.Time
-	failed context.Context // ends when the exchange has failed
-	fail   context.CancelFunc
+	tls bool
+	now func() time.Time
 
-	mu      sync.Mutex // guards the rest
+	mu      sync.Mutex         // guards the rest
+	over    bool               // the exchange has failed
+	failed  context.Context    // ends then; nil: nobody has asked for it yet
+	end     context.CancelFunc // of failed
 	sent    bool
 	again   []time.Time // when the library sent the request once more by itself
 	tlsErr  error
@@ -38,17 +39,39 @@ type wireKey struct{}
 // wire makes the wire of an exchange, which the context brings to the dial.
 func (h *hop) wire(ctx context.Context, now func() time.Time) (*wire, context.Context) {
 	w := &wire{tls: h.target.scheme == "https", now: now}
-	w.failed, w.fail = context.WithCancel(context.WithoutCancel(ctx))
 	return w, httptrace.WithClientTrace(context.WithValue(ctx, wireKey{}, w), w.trace())
 }
 
 // wireOf is the wire of the exchange that a dial was begun for.
 func wireOf(ctx context.Context) *wire { return ctx.Value(wireKey{}).(*wire) }
 
+// onFailure is context.AfterFunc of the exchange's failure. Only those who dial
+// ask for it, which few exchanges do.
+func (w *wire) onFailure(f func()) (stop func() bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.failed == nil {
+		w.failed, w.end = context.WithCancel(context.Background())
+		if w.over {
+			w.end()
+		}
+	}
+	return context.AfterFunc(w.failed, f)
+}
+
+// fail says that the exchange has failed.
+func (w *wire) fail() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.over = true; w.end != nil {
+		w.end()
+	}
+}
+
 // guard closes a connection should the exchange fail while the handshake on it
 // goes on. After the handshake others may use it.
 func (w *wire) guard(c net.Conn) {
-	stop := context.AfterFunc(w.failed, func() { _ = c.Close() })
+	stop := w.onFailure(func() { _ = c.Close() })
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.guarded = append(w.guarded, stop)

@@ -196,6 +196,8 @@ type Client struct {
 	fresh     *http.Transport // each request on a connection of its own
 	queue     queue
 	pacing    pacing
+	spots     spots
+	agent     []string      // the header's value; nobody changes it
 	decoding  chan struct{} // as many as may decode at once
 }
 
@@ -220,6 +222,7 @@ func New(p Policy, o Options) *Client {
 		o.UserAgent = "hb-rest"
 	}
 	c := &Client{policy: p, opt: o, queue: queue{limit: p.PerHost}, pacing: pacing{turns: queue{limit: 1}}, decoding: make(chan struct{}, runtime.GOMAXPROCS(0))}
+	c.agent = []string{o.UserAgent}
 	conf := &tls.Config{}
 	if o.TLS != nil {
 		conf = o.TLS.Clone()

@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"net/url"
 	"strings"
+	"sync"
 
 	"github.com/hyperbolic-gateway/hb-rest/internal/fault"
 	"github.com/hyperbolic-gateway/hb-rest/internal/hostname"
@@ -14,19 +15,16 @@ const urlField = "wrapper.request.url"
 
 // A target is a URL that has passed everything that needs no network.
 type target struct {
-	url                *url.URL // what is sent: canonical host, legal bytes only
-	scheme, host, port string   // canonical
+	url *url.URL // what is sent: canonical host, legal bytes only
+	spot
 }
 
-// authority is the host as it stands in a Host header.
-func (t *target) authority() string {
-	if t.port == defaultPort(t.scheme) {
-		return hostname.Join(t.host, "")
-	}
-	return hostname.Join(t.host, t.port)
+// A spot is where a request goes: all of a target but path and query.
+type spot struct {
+	scheme, host, port string // canonical
+	authority          string // the host as it stands in a Host header
+	origin             string
 }
-
-func (t *target) origin() string { return t.scheme + "://" + hostname.Join(t.host, t.port) }
 
 func defaultPort(scheme string) string {
 	if scheme == "http" {
@@ -45,29 +43,90 @@ func (p Policy) CheckURL(u *url.URL) error {
 }
 
 func (p Policy) target(u *url.URL) (*target, error) {
-	if u == nil {
-		return nil, badURL("the URL is empty")
-	}
-	t := &target{scheme: strings.ToLower(u.Scheme)}
-	if t.scheme != "http" && t.scheme != "https" {
-		return nil, fault.New("POLICY_SCHEME", "the scheme %q is not http or https", fault.Shorten(u.Scheme, 20)).
-			With(fault.Field(urlField), fault.Hint("Use https."))
-	}
-	var err error
-	if t.host, t.port, err = hostname.FromURL(u); err != nil {
-		return nil, badURL("%s", err).With(fault.Cause(err))
-	}
-	if badPorts[t.port] {
-		return nil, badURL("port %s belongs to another protocol and is closed to http, in browsers too", t.port)
-	}
-	if t.scheme == "http" && !p.httpAllowed(t.host, t.port) {
-		return nil, fault.New("POLICY_SCHEME", "plain http to %s is not allowed", t.host).
-			With(fault.Field(urlField), fault.Hint("%s", httpHint(t.host, t.port)))
-	}
-	if t.url, err = sendable(u, t.authority()); err != nil {
+	t, err := p.spot(u)
+	if err != nil {
 		return nil, err
 	}
-	return t, p.checkLiteral(t.scheme, t.host, t.port)
+	sent, err := sendable(u, t.authority)
+	if err != nil {
+		return nil, err
+	}
+	return &target{sent, t}, p.checkLiteral(t.scheme, t.host, t.port)
+}
+
+// spot judges a URL without its path and query, and without looking whether its
+// host is an address.
+func (p Policy) spot(u *url.URL) (t spot, err error) {
+	if u == nil {
+		return spot{}, badURL("the URL is empty")
+	}
+	t.scheme = strings.ToLower(u.Scheme)
+	if t.scheme != "http" && t.scheme != "https" {
+		return spot{}, fault.New("POLICY_SCHEME", "the scheme %q is not http or https", fault.Shorten(u.Scheme, 20)).
+			With(fault.Field(urlField), fault.Hint("Use https."))
+	}
+	if t.host, t.port, err = hostname.FromURL(u); err != nil {
+		return spot{}, badURL("%s", err).With(fault.Cause(err))
+	}
+	if badPorts[t.port] {
+		return spot{}, badURL("port %s belongs to another protocol and is closed to http, in browsers too", t.port)
+	}
+	if t.scheme == "http" && !p.httpAllowed(t.host, t.port) {
+		return spot{}, fault.New("POLICY_SCHEME", "plain http to %s is not allowed", t.host).
+			With(fault.Field(urlField), fault.Hint("%s", httpHint(t.host, t.port)))
+	}
+	full := hostname.Join(t.host, t.port)
+	t.authority, t.origin = full, t.scheme+"://"+full
+	if t.port == defaultPort(t.scheme) {
+		t.authority = hostname.Join(t.host, "")
+	}
+	return t, nil
+}
+
+// maxSpots bounds what a client remembers; a person calls a few APIs at a time.
+const maxSpots = 64
+
+// spots are the places that a client's policy has let pass. What passes depends
+// on the policy and the written scheme and host alone, and a client's policy
+// never changes. The addresses of a name are judged at each dial all the same.
+type spots struct {
+	mu    sync.RWMutex
+	known map[[2]string]spot // by scheme and host as they are written
+}
+
+// target is Policy.target for a client.
+func (c *Client) target(u *url.URL) (*target, error) {
+	if u == nil || u.User != nil {
+		return c.policy.target(u)
+	}
+	key := [2]string{u.Scheme, u.Host}
+	c.spots.mu.RLock()
+	known, ok := c.spots.known[key]
+	c.spots.mu.RUnlock()
+	if ok {
+		sent, err := sendable(u, known.authority)
+		if err != nil {
+			return nil, err
+		}
+		return &target{sent, known}, nil
+	}
+	t, err := c.policy.target(u)
+	if err != nil {
+		return t, err
+	}
+	c.spots.mu.Lock()
+	defer c.spots.mu.Unlock()
+	if len(c.spots.known) >= maxSpots || c.spots.known == nil {
+		c.spots.known = make(map[[2]string]spot)
+	}
+	c.spots.known[key] = t.spot
+	return t, nil
+}
+
+// CheckURL is Policy.CheckURL of the client's policy.
+func (c *Client) CheckURL(u *url.URL) error {
+	_, err := c.target(u)
+	return err
 }
 
 // checkLiteral judges hosts that need no resolver: addresses, and the names
@@ -141,6 +200,13 @@ func sendable(u *url.URL, authority string) (*url.URL, error) {
 // and what would break a request line, and leaves escapes as they are.
 func encodeIllegal(s string) string {
 	illegal := func(c byte) bool { return c <= ' ' || c >= 0x7f || c == '"' || c == '<' || c == '>' || c == '#' }
+	first := 0
+	for first < len(s) && !illegal(s[first]) {
+		first++
+	}
+	if first == len(s) {
+		return s
+	}
 	var b strings.Builder
 	for i := range len(s) {
 		if c := s[i]; illegal(c) {

@@ -35,7 +35,7 @@ func (c *Client) follow(h *hop, resp *Response) (*hop, error) {
 	}
 	next := *h
 	next.n, next.target, next.header = h.n+1, t, h.header.Clone()
-	same := t.origin() == h.target.origin()
+	same := t.origin == h.target.origin
 	if !same && h.req.HoldsSecret != nil && h.req.HoldsSecret(to.String()) {
 		// The host is looked at as the API wrote it: the canonical one is in lower case.
 		return nil, redirectRefused("the API puts the credential into a place at another origin")
@@ -113,7 +113,7 @@ func (c *Client) redirectTarget(h *hop, to *url.URL) (*target, error) {
 	if h.target.scheme == "https" && strings.EqualFold(to.Scheme, "http") {
 		return nil, redirectRefused("%s: from https to http", where).With(fault.Hint(refusedPlace))
 	}
-	t, err := c.policy.target(to)
+	t, err := c.policy.target(to) // not remembered: an API chooses its redirects
 	if err != nil {
 		return nil, asRedirect(err)
 	}

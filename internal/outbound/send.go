@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/hyperbolic-gateway/hb-rest/internal/fault"
@@ -75,7 +74,7 @@ func (c *Client) wait(caller, ctx context.Context, h *hop) (*turn, error) {
 		return nil, nil
 	}
 	x := c.opened(h)
-	t, err := c.pacing.wait(ctx, h.target.origin(), h.req.Rate)
+	t, err := c.pacing.wait(ctx, h.target.origin, h.req.Rate)
 	if err != nil {
 		err = ended(caller, h, err)
 		c.observe(ctx, x, err)
@@ -85,12 +84,12 @@ func (c *Client) wait(caller, ctx context.Context, h *hop) (*turn, error) {
 
 // opened is the record of a hop that begins now.
 func (c *Client) opened(h *hop) Exchange {
-	return Exchange{Tag: h.req.Tag, Method: h.method, Host: h.target.authority(), Hop: h.n, Durable: h.req.Durable, Start: c.opt.Now()}
+	return Exchange{Tag: h.req.Tag, Method: h.method, Host: h.target.authority, Hop: h.n, Durable: h.req.Durable, Start: c.opt.Now()}
 }
 
 // first checks what needs no network and makes the first hop.
 func (c *Client) first(r *Request) (*hop, error) {
-	t, err := c.policy.target(r.URL)
+	t, err := c.target(r.URL)
 	if err != nil {
 		return nil, err
 	}
@@ -126,8 +125,11 @@ func cleanHeader(in http.Header) (http.Header, error) {
 				return nil, fault.New("POLICY_URL", "the header %s has a control character", key).With(fault.Field("wrapper.request.headers"))
 			}
 			size += len(key) + len(v) + len(": \r\n")
-			out[key] = append(out[key], v)
 		}
+		if have, twice := out[key]; twice { // in two spellings
+			values = append(have[:len(have):len(have)], values...)
+		}
+		out[key] = values // the caller's, which are only read
 	}
 	if size > MaxRequestHeader {
 		return nil, fault.New("POLICY_REQUEST_TOO_LARGE", "the headers have %d bytes; at most %d are sent", size, MaxRequestHeader).With(fault.Field("wrapper.request.headers"))
@@ -148,18 +150,24 @@ func isToken(s string) bool {
 // wait for a place does not bring requests closer together.
 func (c *Client) exchange(caller, ctx context.Context, h *hop, t *turn) (resp *Response, next *hop, err error) {
 	x := c.opened(h)
-	leave, err := c.queue.enter(ctx, h.target.origin(), h.req.Concurrency)
+	leave, err := c.queue.enter(ctx, h.target.origin, h.req.Concurrency)
 	if err != nil {
 		t.drop()
 		if err == errFull {
-			err = fault.New("BUSY", "as many requests to %s as may be are in flight, and %d wait already", h.target.origin(), MaxWaiting)
+			err = fault.New("BUSY", "as many requests to %s as may be are in flight, and %d wait already", h.target.origin, MaxWaiting)
 		}
 		err = ended(caller, h, err)
 		c.observe(ctx, x, err)
 		return nil, nil, err
 	}
-	leave = sync.OnceFunc(leave)
-	defer leave()
+	inside := true
+	out := func() {
+		if inside {
+			inside = false
+			leave()
+		}
+	}
+	defer out()
 	if h.req.Durable && c.opt.Intent != nil {
 		if err := c.opt.Intent(ctx, x); err != nil {
 			t.drop()
@@ -168,7 +176,7 @@ func (c *Client) exchange(caller, ctx context.Context, h *hop, t *turn) (resp *R
 	}
 	t.start()
 	resp, err = c.roundTrip(ctx, h)
-	leave() // nobody has to wait for what becomes of the answer
+	out() // nobody has to wait for what becomes of the answer
 	x = c.repetitions(ctx, h, x)
 	if resp != nil {
 		x.Status, x.Bytes = resp.Status, int64(len(resp.Body))
@@ -297,15 +305,16 @@ func (c *Client) way(h *hop) *http.Transport {
 var replayed = []string{"Idempotency-Key", "X-Idempotency-Key"}
 
 // request is the hop as net/http wants it. The headers that belong to us are
-// set here, so that neither a wrapper nor a redirect can change them.
+// set here, so that neither a wrapper nor a redirect can change them. They are
+// set in the hop's own header: each hop has one.
 func (c *Client) request(ctx context.Context, h *hop) *http.Request {
-	header := h.header.Clone()
-	header.Set("Accept-Encoding", acceptEncoding)
+	header := h.header
+	header["Accept-Encoding"] = allEncodings
 	if header.Get("Range") != "" {
-		header.Set("Accept-Encoding", "identity") // a range of compressed bytes cannot be decoded
+		header["Accept-Encoding"] = noEncoding // a range of compressed bytes cannot be decoded
 	}
 	if header.Get("User-Agent") == "" {
-		header.Set("User-Agent", c.opt.UserAgent)
+		header["User-Agent"] = c.agent
 	}
 	for _, name := range replayed {
 		if v, ok := header[name]; ok && h.write { // each try is one that we know of
@@ -313,8 +322,8 @@ func (c *Client) request(ctx context.Context, h *hop) *http.Request {
 			header[strings.ToLower(name)] = v
 		}
 	}
-	u := *h.target.url
-	hr := (&http.Request{Method: h.method, URL: &u, Host: u.Host, Header: header, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}).WithContext(ctx)
+	u := h.target.url
+	hr := (&http.Request{Method: h.method, URL: u, Host: u.Host, Header: header, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}).WithContext(ctx)
 	if len(h.body) == 0 {
 		hr.Body = http.NoBody
 		return hr
