@@ -120,15 +120,25 @@ func duplicates(v recipe.Value, field string, out *[]recipe.Problem) {
 			}
 		}
 	case recipe.Object:
-		seen := make(map[string]bool, len(v))
-		for _, m := range v {
-			if seen[m.Key] && len(*out) < recipe.MaxProblems {
+		var seen map[string]bool // once they are too many to compare one by one
+		if len(v) > 8 {
+			seen = make(map[string]bool, len(v))
+		}
+		for i, m := range v {
+			if (seen[m.Key] || seen == nil && has(v[:i], m.Key)) && len(*out) < recipe.MaxProblems {
 				*out = append(*out, recipe.Problem{Field: at(field, m.Key), Code: "DUPLICATE", Message: fmt.Sprintf("key %q appears twice", clip(m.Key))})
 			}
-			seen[m.Key] = true
+			if seen != nil {
+				seen[m.Key] = true
+			}
 			if compound(m.Value) {
 				duplicates(m.Value, at(field, m.Key), out)
 			}
 		}
 	}
+}
+
+func has(o recipe.Object, key string) bool {
+	_, ok := o.Get(key)
+	return ok
 }

@@ -124,7 +124,7 @@ func (n *bodyNode) appendText(b *build, dst []byte) ([]byte, bool) {
 		}
 		return append(dst, recipe.Encode(s)...), true
 	}
-	v, given := b.args[name]
+	v, given := b.args.get(name)
 	if !given {
 		return dst, false
 	}

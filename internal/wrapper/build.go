@@ -23,9 +23,12 @@ func (w *Wrapper) Build(args []byte) (*Call, error) {
 	if len(problems) > 0 {
 		return nil, schema.ArgsInvalid(problems)
 	}
-	b := &build{args: make(map[string]recipe.Value, len(filled))}
-	for _, m := range filled {
-		b.args[m.Key] = m.Value
+	b := &build{args: arguments{list: filled}}
+	if len(filled) > fewArguments {
+		b.args.byName = make(map[string]recipe.Value, len(filled))
+		for _, m := range filled {
+			b.args.byName[m.Key] = m.Value
+		}
 	}
 	call := &Call{
 		Method: w.Request.Method, Auth: w.Request.Auth, Timeout: w.Request.Timeout,
@@ -37,7 +40,7 @@ func (w *Wrapper) Build(args []byte) (*Call, error) {
 		call.Rate = &rate
 	}
 	if len(w.Request.Methods) > 1 {
-		call.Method, _ = b.args["method"].(string)
+		call.Method, _ = b.args.value("method").(string)
 	}
 	call.URL = b.url(w.Request.url, w.Request.Query)
 	if b.large == nil {
@@ -77,11 +80,34 @@ func withDefault(hs []Header, name, value string) []Header {
 // after the first part that is too large, a template with an omitted argument is
 // not filled at all, and a list is read once.
 type build struct {
-	args     map[string]recipe.Value
+	args     arguments
 	lists    map[string][]string // query values of the arrays, escaped
 	refused  map[string]bool     // arguments that cannot stand in the path or in a form
 	problems []recipe.Problem
 	large    *fault.Error // the request is too large; nothing more is filled in
+}
+
+// fewArguments is how many are looked through one by one.
+const fewArguments = 8
+
+// The arguments of one call.
+type arguments struct {
+	list   recipe.Object
+	byName map[string]recipe.Value // nil: they are few
+}
+
+func (a arguments) get(name string) (recipe.Value, bool) {
+	if a.byName == nil {
+		return a.list.Get(name)
+	}
+	v, ok := a.byName[name]
+	return v, ok
+}
+
+// value is nil for what is not given.
+func (a arguments) value(name string) recipe.Value {
+	v, _ := a.get(name)
+	return v
 }
 
 func (b *build) problem(name, code, hint, format string, args ...any) {
@@ -106,7 +132,7 @@ func (b *build) tooLarge(size, limit int, what string) bool {
 // scalarText is the text of an argument for a place that holds text. ok is
 // false when the argument is omitted or null, and when it cannot stand there.
 func (b *build) scalarText(name, where string) (string, bool) {
-	v, given := b.args[name]
+	v, given := b.args.get(name)
 	if !given || v == nil {
 		return "", false
 	}

@@ -34,7 +34,7 @@ const (
 // fillForm writes the whole form; ok is false when there is none to send.
 func (n *bodyNode) fillForm(b *build, brackets bool) (out []byte, ok bool) {
 	if name, whole := n.text.whole(); whole {
-		switch v, given := b.args[name]; v.(type) {
+		switch v, given := b.args.get(name); v.(type) {
 		case recipe.Object:
 		case nil: // omitted, or null
 			return nil, false
@@ -95,7 +95,7 @@ func (f *form) node(n *bodyNode) {
 			}
 			return
 		}
-		if v, given := f.b.args[name]; given && !f.b.refused[name] {
+		if v, given := f.b.args.get(name); given && !f.b.refused[name] {
 			f.arg, f.refused = name, false
 			f.value(v)
 			f.arg = ""
@@ -132,7 +132,7 @@ func (f *form) given(n *bodyNode) bool {
 		return true
 	}
 	if name, whole := n.text.whole(); whole {
-		_, given := f.b.args[name]
+		_, given := f.b.args.get(name)
 		return given
 	}
 	return f.b.given(n.text, "the middle of a text")
@@ -144,7 +144,7 @@ func (f *form) compound(n *bodyNode) bool {
 		return isCompound(n.value)
 	}
 	if name, whole := n.text.whole(); whole {
-		return isCompound(f.b.args[name])
+		return isCompound(f.b.args.value(name))
 	}
 	return n.text.parts == nil
 }

@@ -78,6 +78,9 @@ func misread(segment string) string {
 	if text == "" || isDots(text) {
 		return `the value makes a path segment that is empty, "." or ".."`
 	}
+	if text == segment && !strings.ContainsRune(text, '\\') { // one piece, which was looked at
+		return ""
+	}
 	pieces := strings.FieldsFunc(text, isSlash)
 	for _, piece := range pieces {
 		if isDots(piece) || len(piece) < len(text) && isDotsOrEmpty(piece) {
@@ -114,7 +117,7 @@ func (b *build) refuse(name string) {
 }
 
 func (b *build) checkedPathValue(p part, before int) []string {
-	v, given := b.args[p.name]
+	v, given := b.args.get(p.name)
 	switch {
 	case !given:
 		b.problem(p.name, "REQUIRED", "", "is required (the URL needs it)")

@@ -86,11 +86,12 @@ func (q *queryWriter) styled(p Param) {
 			name += opening + closing
 		}
 	}
+	key := name + "="
 	for _, v := range p.Values {
 		if q.b.large != nil {
 			return
 		}
-		q.param(name+"=", v)
+		q.param(key, v)
 	}
 }
 
@@ -127,7 +128,7 @@ func (q *queryWriter) joined(key, separator string, values []Template) {
 // separates refuses the argument in t that holds a "|".
 func (b *build) separates(t Template) {
 	for _, p := range t.parts {
-		text, _ := b.args[p.name].(string)
+		text, _ := b.args.value(p.name).(string)
 		for _, e := range b.lists[p.name] {
 			text += e
 		}
@@ -154,7 +155,7 @@ func (q *queryWriter) texts(t Template, f func(string)) {
 		}
 		return
 	}
-	if list, isList := q.b.args[name].(recipe.Array); isList {
+	if list, isList := q.b.args.value(name).(recipe.Array); isList {
 		for _, text := range q.b.list(name, list) {
 			if q.b.large != nil {
 				return
@@ -163,7 +164,7 @@ func (q *queryWriter) texts(t Template, f func(string)) {
 		}
 		return
 	}
-	if _, isObject := q.b.args[name].(recipe.Object); isObject {
+	if _, isObject := q.b.args.value(name).(recipe.Object); isObject {
 		q.b.problem(name, "TYPE", "send a string, number, boolean or an array of these", "the value goes into the query, which cannot hold an object")
 		return
 	}
