@@ -195,6 +195,9 @@ func TestKill(t *testing.T) {
 			}
 		}
 	}
+	if t.Failed() {
+		return
+	}
 	soak.Measured(t, "%d kills; %d acknowledged intents, 0 lost, 0 trails that do not verify; %d read rows lost, the oldest %v before the end (limit 500 ms); slowest start and check %v",
 		rounds, intents, lost, most.Round(100*time.Microsecond), slowest.Round(time.Millisecond))
 	// A busy machine can put the writer off for longer than the 20 ms of a quiet one.
@@ -456,6 +459,9 @@ func TestDamageIsFound(t *testing.T) {
 		for _, name := range mustGlob(t, path+".damaged-*") {
 			_ = os.Remove(name)
 		}
+	}
+	if t.Failed() {
+		return
 	}
 	soak.Measured(t, "%d flipped bits, %d zeroed sectors or pages, %d cuts; %d had touched a row and were found, %d files set aside, 0 deaths, 0 silent changes; slowest start %v",
 		bits, pages, cuts, found, aside, slowest.Round(time.Millisecond))

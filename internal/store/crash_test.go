@@ -117,7 +117,7 @@ func TestKilled(t *testing.T) {
 // Killed while it makes the file: there is a whole store or none.
 func TestKilledAtCreation(t *testing.T) {
 	t.Parallel()
-	rounds := soak.Rounds(12, 1000)
+	rounds := soak.Rounds(13, 1001)
 	rnd := rand.New(rand.NewPCG(20, 2))
 	stood := map[string]int{}
 	var quick time.Duration // what a child needs until it has made the file
@@ -167,6 +167,9 @@ func TestKilledAtCreation(t *testing.T) {
 		mustClose(t, s)
 		checkFile(t, path)
 		_ = os.RemoveAll(dir)
+	}
+	if t.Failed() {
+		return
 	}
 	soak.Measured(t, "%d kills at the making of a store: %d before anything was there, %d with a half built file beside its place, %d before and %d after the first save was acknowledged; 0 not opened, 0 check errors, 0 lost",
 		rounds-1, stood["nothing there"], stood["half built"], stood["built"], stood["acknowledged"])
