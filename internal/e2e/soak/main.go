@@ -104,7 +104,7 @@ func (r run) do(ctx context.Context) result {
 	}
 	res := read(stdout)
 	if err := cmd.Wait(); err != nil && res.verdict == "pass" {
-		res.verdict = "fail"
+		res.verdict, res.output = "fail", res.output+"go test: "+err.Error()+"\n"
 	}
 	res.took = time.Since(begun)
 	return res
