@@ -341,7 +341,7 @@ func TestScaleAudit(t *testing.T) {
 		t.Fatal(err)
 	}
 	var starts []time.Duration
-	for range soak.Rounds(3, 15) {
+	for range soak.Rounds(3, 40) {
 		starts = append(starts, startTime(t, filepath.Join(dir, "hbrestd"), home))
 	}
 	p := startProgram(t, filepath.Join(dir, "hbrestd"), home)

@@ -259,14 +259,14 @@ func (s *scan) page(id uint64) (flags uint16, page []byte) {
 		s.fault("page %d: beyond the end", id)
 		return 0, nil
 	}
-	head := s.read(int64(id)*s.pageSize, pageHead)
-	if head == nil {
+	page = s.read(int64(id)*s.pageSize, s.pageSize)
+	if page == nil {
 		s.fault("page %d: cannot be read", id)
 		return 0, nil
 	}
-	flags = binary.NativeEndian.Uint16(head[8:])
-	overflow := uint64(binary.NativeEndian.Uint32(head[12:]))
-	if binary.NativeEndian.Uint64(head) != id || overflow >= s.pages-id {
+	flags = binary.NativeEndian.Uint16(page[8:])
+	overflow := uint64(binary.NativeEndian.Uint32(page[12:]))
+	if binary.NativeEndian.Uint64(page) != id || overflow >= s.pages-id {
 		s.fault("page %d: its head is damaged", id)
 		return 0, nil
 	}
@@ -279,8 +279,10 @@ func (s *scan) page(id uint64) (flags uint16, page []byte) {
 	for i := id; i <= id+overflow; i++ {
 		s.used[i] = true
 	}
-	page = s.read(int64(id)*s.pageSize, int64(overflow+1)*s.pageSize)
-	if page == nil {
+	if overflow == 0 { // as of nearly all
+		return flags, page
+	}
+	if page = s.read(int64(id)*s.pageSize, int64(overflow+1)*s.pageSize); page == nil {
 		s.fault("page %d: cannot be read", id)
 	}
 	return flags, page
