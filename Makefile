@@ -45,8 +45,13 @@ fuzz: ## every fuzz target for T (make fuzz T=5m)
 	  done; \
 	done
 
-bench: ## all benchmarks
-	$(GO) test -run '^$$' -bench . -benchmem ./...
+bench: ## benchmarks beside their floors, and hb-rest beside the least program of its design (BENCH='-rounds 9 -out FILE.md')
+	$(GO) test ./pkg/recipe -run '^$$' -bench Render -benchtime 10000x -cpu 1 -count 3
+	$(GO) test ./pkg/recipe -run '^$$' -bench Read -benchtime 20x -cpu 1 -count 3
+	$(GO) test ./internal/outbound -run '^$$' -bench Decode -benchtime 200ms -cpu 1 -count 3
+	$(GO) test ./internal/daemon -run '^$$' -bench Call -benchtime 5000x -count 3
+	$(GO) test ./internal/daemon -run '^$$' -bench AuditOfRead -benchtime 40x -count 3
+	$(GO) run ./internal/e2e/bench $(BENCH)
 
 cross: ## the systems we build for
 	@set -e; for t in linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64; do \

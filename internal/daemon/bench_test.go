@@ -96,7 +96,8 @@ func newAudited(tb testing.TB) *audited {
 }
 
 // block makes calls under a state, says what the median of them took, and holds
-// that so many rows, and no others, came into the trail.
+// that so many rows came into the trail. When a file is full there are two more,
+// of the trail itself; without a row there is none to fill it.
 func (a *audited) block(s *state, calls, rows int) time.Duration {
 	a.d.state.Store(s)
 	before, _ := a.d.audit.Head()
@@ -109,8 +110,9 @@ func (a *audited) block(s *state, calls, rows int) time.Duration {
 	if err := a.d.audit.Settle(context.Background()); err != nil { // the next block has no rows of this one to write
 		a.tb.Fatal(err)
 	}
-	if after, _ := a.d.audit.Head(); after-before != uint64(rows) {
-		a.tb.Fatalf("%d calls made %d rows, want %d", calls, after-before, rows)
+	after, _ := a.d.audit.Head()
+	if made := int(after - before); made < rows || made > rows && (rows == 0 || made > rows+2) {
+		a.tb.Fatalf("%d calls made %d rows, want %d", calls, made, rows)
 	}
 	slices.Sort(took)
 	return took[calls/2]
