@@ -50,10 +50,9 @@ func (c *Client) Send(ctx context.Context, r *Request) (*Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	tctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
+	until := time.Now().Add(limit) // by the system's clock, as all deadlines
 	for {
-		resp, next, err := c.exchange(ctx, tctx, h, turn)
+		resp, next, err := c.step(ctx, until, h, turn)
 		if err != nil {
 			return nil, err
 		}
@@ -61,10 +60,19 @@ func (c *Client) Send(ctx context.Context, r *Request) (*Response, error) {
 			return resp, nil
 		}
 		h = next
-		if turn, err = c.wait(ctx, tctx, h); err != nil {
-			return nil, err
+	}
+}
+
+// step is one hop from its wait to its answer. The first has had its turn.
+func (c *Client) step(caller context.Context, until time.Time, h *hop, t *turn) (resp *Response, next *hop, err error) {
+	ctx, leave := context.WithDeadline(caller, until)
+	defer leave()
+	if h.n > 0 {
+		if t, err = c.wait(caller, ctx, h); err != nil {
+			return nil, nil, err
 		}
 	}
+	return c.exchange(caller, ctx, leave, h, t)
 }
 
 // wait waits for the hop's turn at its rate. ctx is caller, with the request's
@@ -146,11 +154,11 @@ func isToken(s string) bool {
 
 // exchange sends one hop and decides what follows: an answer, a next hop, or an
 // error. Whatever happened is observed once. ctx is caller with the request's
-// own timeout. The turn is used once nothing is left to wait for, so that the
+// own timeout, and leave ends it. The turn is used once nothing is left to wait for, so that the
 // wait for a place does not bring requests closer together.
-func (c *Client) exchange(caller, ctx context.Context, h *hop, t *turn) (resp *Response, next *hop, err error) {
+func (c *Client) exchange(caller, ctx context.Context, leave context.CancelFunc, h *hop, t *turn) (resp *Response, next *hop, err error) {
 	x := c.opened(h)
-	leave, err := c.queue.enter(ctx, h.target.origin, h.req.Concurrency)
+	giveBack, err := c.queue.enter(ctx, h.target.origin, h.req.Concurrency)
 	if err != nil {
 		t.drop()
 		if err == errFull {
@@ -164,7 +172,7 @@ func (c *Client) exchange(caller, ctx context.Context, h *hop, t *turn) (resp *R
 	out := func() {
 		if inside {
 			inside = false
-			leave()
+			giveBack()
 		}
 	}
 	defer out()
@@ -175,7 +183,7 @@ func (c *Client) exchange(caller, ctx context.Context, h *hop, t *turn) (resp *R
 		}
 	}
 	t.start()
-	resp, err = c.roundTrip(ctx, h)
+	resp, err = c.roundTrip(ctx, leave, h)
 	out() // nobody has to wait for what becomes of the answer
 	x = c.repetitions(ctx, h, x)
 	if resp != nil {
@@ -249,12 +257,11 @@ func refused(r *Request, at time.Time) Exchange {
 	return x
 }
 
-// roundTrip sends one hop and reads its answer. With an error the response, if
-// any, holds the status and what was read.
-func (c *Client) roundTrip(ctx context.Context, h *hop) (*Response, error) {
-	own, leave := context.WithCancel(ctx)
+// roundTrip sends one hop and reads its answer, and leaves it. With an error the
+// response, if any, holds the status and what was read.
+func (c *Client) roundTrip(ctx context.Context, leave context.CancelFunc, h *hop) (*Response, error) {
 	defer leave()
-	w, wctx := h.wire(own, c.opt.Now)
+	w, wctx := h.wire(ctx, c.opt.Now)
 	got, err := c.way(h).RoundTrip(c.request(wctx, h))
 	if h.again = w.repeated(); h.write { // what is repeated of a write was certainly not processed
 		h.again = nil
