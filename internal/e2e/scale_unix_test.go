@@ -283,6 +283,7 @@ func TestScaleList(t *testing.T) {
 		t.Errorf("%v: the list does not have the change", err)
 	}
 	size, took := p.fetched(t, home, "?tools=1&since="+m.Mark)
+	memory := resident(t, p.cmd.Process.Pid, true)
 	whole, wholeTook := p.fetched(t, home, "")
 	if size > 4<<10 {
 		t.Errorf("one change is told in %d bytes", size)
@@ -306,9 +307,9 @@ func TestScaleList(t *testing.T) {
 	}
 	near := time.Since(at)
 	limit("an id that is not there", near, 100*time.Millisecond)
-	soak.Measured(t, "%d wrappers, %d exposed: first page %v, search %v, first tools/list %v; one change %d bytes in %v (all: %d in %v), client told after %v; a save %v (%v with 100, ratio %.2f); unknown id %v; hbrestd %d MiB, hb-rest %d MiB",
+	soak.Measured(t, "%d wrappers, %d exposed: first page %v, search %v, first tools/list %v; one change %d bytes in %v (all: %d in %v), client told after %v; a save %v (%v with 100, ratio %.2f); unknown id %v; hbrestd %d MiB (%d once somebody fetched all), hb-rest %d MiB",
 		n, exposed, round10(page), round10(search), round10(firstTools), size, round10(took), whole, round10(wholeTook), notice.Round(time.Millisecond),
-		round10(middle(saveMany)), round10(middle(saveFew)), ratio, round10(near), resident(t, p.cmd.Process.Pid, true)>>20, resident(t, shim.Process.Pid, true)>>20)
+		round10(middle(saveMany)), round10(middle(saveFew)), ratio, round10(near), memory>>20, resident(t, p.cmd.Process.Pid, true)>>20, resident(t, shim.Process.Pid, true)>>20)
 }
 
 func round10(d time.Duration) time.Duration { return d.Round(time.Millisecond / 10) }
