@@ -7,8 +7,8 @@ import (
 
 // A segment is what stands between two slashes of a filled path.
 type segment struct {
-	text strings.Builder
-	name string // the last argument in it; "" when all of it is literal
+	start int    // its first byte in the path
+	name  string // the last argument in it; "" when all of it is literal
 }
 
 // path fills the path of a URL. Each {{name}} becomes one encoded segment or a
@@ -18,53 +18,54 @@ func (b *build) path(t Template) string {
 	if t.literal() {
 		return t.source
 	}
-	segments := []*segment{{}}
+	out := make([]byte, 0, 2*len(t.source))
+	segments := append(make([]segment, 0, 8), segment{})
 	size := 0
-	write := func(s, name string) {
-		last := segments[len(segments)-1]
-		last.text.WriteString(s)
+	write := func(first bool, s, name string) {
+		if !first {
+			out = append(out, '/')
+			segments = append(segments, segment{start: len(out)})
+		}
+		out = append(out, s...)
 		size += len(s) + 1
 		if name != "" {
-			last.name = name
+			segments[len(segments)-1].name = name
 		}
 	}
 	for _, p := range t.parts {
 		if b.large != nil {
 			return ""
 		}
+		first := true
 		if p.name == "" {
-			for i, s := range strings.Split(p.text, "/") {
-				if i > 0 {
-					segments = append(segments, &segment{})
-				}
-				write(s, "")
+			for s := range strings.SplitSeq(p.text, "/") {
+				write(first, s, "")
+				first = false
 			}
 			continue
 		}
-		for i, s := range b.pathValue(p, size) {
-			if i > 0 {
-				segments = append(segments, &segment{})
-			}
-			write(escape(s), p.name)
+		for _, s := range b.pathValue(p, size) {
+			write(first, escape(s), p.name)
+			first = false
 		}
 		if b.tooLarge(size, MaxURL, "url") {
 			return ""
 		}
 	}
-	var out strings.Builder
+	path := string(out)
 	for i, s := range segments {
-		if i > 0 {
-			out.WriteByte('/')
+		if s.name == "" || len(b.problems) > 0 {
+			continue
 		}
-		text := s.text.String()
-		if s.name != "" && len(b.problems) == 0 {
-			if message := misread(text); message != "" {
-				b.badSegment(s.name, message)
-			}
+		end := len(path)
+		if i+1 < len(segments) {
+			end = segments[i+1].start - len("/")
 		}
-		out.WriteString(text)
+		if message := misread(path[s.start:end]); message != "" {
+			b.badSegment(s.name, message)
+		}
 	}
-	return out.String()
+	return path
 }
 
 // misread says what is wrong with a filled segment, however its pieces came
