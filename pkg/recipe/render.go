@@ -231,11 +231,16 @@ func (v *renderer) document() {
 	guess := min(64+len(v.r.Fields)*lineGuess, 2*v.maxChars)
 	v.out = make([]byte, 0, guess)
 	v.heading(v.pageTitle(it))
-	body := v.r.body(make([]byte, 0, guess), it, &v.w)
-	if len(body) <= v.room() { // no character is shorter than a byte
-		v.out = append(v.out, body...)
-	} else {
-		v.addCut(string(body))
+	room, before := v.room(), len(v.out)
+	if v.r.Body == nil {
+		v.out = v.r.body(v.out, it, &v.w)
+	} else { // a template may look at what is in front of it
+		v.out = append(v.out, v.r.body(nil, it, &v.w)...)
+	}
+	if len(v.out)-before > room { // no character is shorter than a byte
+		md := string(v.out[before:])
+		v.out = v.out[:before]
+		v.addCut(md)
 	}
 	v.shown(1)
 	v.trim()
