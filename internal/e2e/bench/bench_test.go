@@ -98,6 +98,13 @@ func TestLine(t *testing.T) {
 	}
 }
 
+// The number of calls that the goal of memory names.
+func TestTotal(t *testing.T) {
+	if got := (options{calls: 400}).total(); got != 2800 {
+		t.Errorf("%d calls", got)
+	}
+}
+
 // A short run of everything: the answers are right, each row has its figures,
 // and an answer with one digit too many ends it. What the figures are is not a
 // test's business.
@@ -160,9 +167,7 @@ func TestWholeRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	var all []struct {
-		What  string
-		Floor []*float64
-		Ours  []*float64 `json:"hb-rest"`
+		Ours []*float64 `json:"hb-rest"`
 	}
 	if err := json.Unmarshal(raw, &all); err != nil || len(all) != len(rows) || len(all[0].Ours) != 1 || *all[0].Ours[0] != figures[0].ours {
 		t.Errorf("%v, %d rows in\n%.300s", err, len(all), raw)

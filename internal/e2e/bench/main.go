@@ -1,7 +1,7 @@
 // Command bench measures hb-rest beside the least program of the same design,
 // internal/e2e/floor, and says of each goal whether it is held. Both are built
-// as packages are and driven over stdio as a client drives them, before an API
-// on loopback; they take turns at every step of a round, and in each round
+// as packages are and driven over stdio by the SDK's client, before an API on
+// loopback; they take turns at every step of a round, and in each round
 // another one is first. Figures are ratios within a round where they can be,
 // because a busy machine disturbs both alike.
 //
@@ -197,10 +197,11 @@ func report(head string, figures []figure) string {
 // writeJSON keeps every round; what was not measured is null.
 func writeJSON(name string, figures []figure) error {
 	type entry struct {
-		What, Unit string
-		Floor      []*float64
-		Ours       []*float64 `json:"hb-rest"`
-		Held       string
+		What  string     `json:"what"`
+		Unit  string     `json:"unit"`
+		Floor []*float64 `json:"floor"` // round by round
+		Ours  []*float64 `json:"hb-rest"`
+		Held  string     `json:"held"`
 	}
 	number := func(v float64) *float64 {
 		if math.IsNaN(v) {

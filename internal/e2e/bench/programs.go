@@ -116,8 +116,8 @@ func (w *world) hbRest() *program {
 		setUp: func(c *client) error {
 			for _, doc := range wrappers {
 				text := strings.ReplaceAll(doc, "API", w.api.url)
-				if r := c.request("tools/call", `{"name":"wrap_create","arguments":{"wrapper":`+strings.ReplaceAll(text, "\n", "")+`}}`); r.err != nil {
-					return fmt.Errorf("wrap_create: %w", r.err)
+				if _, err := c.call("wrap_create", `{"wrapper":`+text+`}`); err != nil {
+					return fmt.Errorf("wrap_create: %w", err)
 				}
 			}
 			return nil

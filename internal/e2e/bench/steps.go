@@ -84,8 +84,8 @@ func steps(o options) []step {
 		{"start of the service", 3, (*side).startService},
 		{"tools/list and memory at rest", 0, (*side).rest},
 		{"further clients", 0, (*side).clients},
-		{"object", 0, func(s *side) error { return s.latency("object") }},
-		{"table", 0, func(s *side) error { return s.latency("table") }},
+		{"object", turns, func(s *side) error { return s.latency("object") }},
+		{"table", turns, func(s *side) error { return s.latency("table") }},
 		{"throughput 8", 0, func(s *side) error { return s.rate(8, 2*o.calls) }},
 		{"throughput 32 and connections", 0, func(s *side) error { return s.rate(32, 5*o.calls/2) }},
 		{"eight slow calls", 0, (*side).slow},
@@ -163,13 +163,12 @@ func (s *side) rest() error {
 	if err := s.restart(); err != nil {
 		return err
 	}
-	begin := time.Now()
-	r := s.client.request("tools/list", `{}`)
-	if r.err != nil {
-		return r.err
+	before, begin := s.client.received.Load(), time.Now()
+	if err := s.client.list(); err != nil {
+		return err
 	}
 	s.add("list", ms(begin))
-	s.add("list bytes", float64(r.bytes))
+	s.add("list bytes", float64(s.client.received.Load()-before))
 	time.Sleep(s.opt.settle)
 	if m, known := memory(false, s.pids()...); known {
 		s.add("rest", m)
@@ -188,8 +187,8 @@ func (s *side) clients() (err error) {
 			return failed
 		}
 		defer func() { err = errors.Join(err, c.close()) }()
-		if r := c.request("tools/list", `{}`); r.err != nil {
-			return r.err
+		if err := c.list(); err != nil {
+			return err
 		}
 		pids = append(pids, c.cmd.Process.Pid)
 	}
@@ -200,27 +199,38 @@ func (s *side) clients() (err error) {
 	return nil
 }
 
-// warm is how many calls are made before those that count.
-const warm = 48
+const (
+	warm  = 48 // calls before those that count
+	turns = 4  // of the calls of one caller in a round: what disturbs for a moment disturbs both programs
+)
+
+// inTurn is how many calls of one caller make a turn.
+func (o options) inTurn() int { return max(o.calls/turns, 1) }
 
 // total is how many calls memory is read after.
 func (o options) total() int {
-	return o.calls + o.calls + 2*o.calls + 5*o.calls/2 + 4*warm + 8
+	return 2*turns*o.inTurn() + 2*o.calls + 5*o.calls/2 + 4*warm + 8
 }
 
 func (s *side) latency(name string) error {
-	if _, err := s.many(name, warm, 1); err != nil {
+	bytes := s.client.received.Load()
+	if _, err := s.many(name, 1, 1); err != nil {
+		return err
+	}
+	s.add(name+" bytes", float64(s.client.received.Load()-bytes))
+	if _, err := s.many(name, warm/turns-1, 1); err != nil {
 		return err
 	}
 	runtime.GC() // ours, so that it does not fall into the measured time
 	before, known := processor(s.pids()...)
-	took, err := s.many(name, s.opt.calls, 1)
+	calls := s.opt.inTurn()
+	took, err := s.many(name, calls, 1)
 	if err != nil {
 		return err
 	}
 	after, _ := processor(s.pids()...)
 	if known {
-		s.add(name+" processor", (after-before)*1e6/float64(s.opt.calls))
+		s.add(name+" processor", (after-before)*1e6/float64(calls))
 	}
 	s.got[name] = append(s.got[name], took...)
 	return nil
@@ -289,7 +299,6 @@ func (s *side) big() error {
 // each took, in ms.
 func (s *side) many(name string, calls, callers int) ([]float64, error) {
 	c := s.calls[name]
-	params := `{"name":"` + c.tool + `","arguments":` + c.args + `}`
 	took := make([]float64, calls)
 	var mu sync.Mutex // guards next and failed
 	next, failed := 0, error(nil)
@@ -307,20 +316,16 @@ func (s *side) many(name string, calls, callers int) ([]float64, error) {
 		wg.Go(func() {
 			for i := take(); i >= 0; i = take() {
 				begin := time.Now()
-				r := s.client.request("tools/call", params)
+				text, err := s.client.call(c.tool, c.args)
 				took[i] = ms(begin)
-				err := r.err
 				if err == nil {
-					err = c.check(r.text)
+					err = c.check(text)
 				}
-				mu.Lock()
 				if err != nil {
+					mu.Lock()
 					failed = err
+					mu.Unlock()
 				}
-				if i == 0 {
-					s.got[name+" bytes"] = []float64{float64(r.bytes)}
-				}
-				mu.Unlock()
 			}
 		})
 	}
