@@ -326,17 +326,20 @@ func cmdUpstreamHit(ts *testscript.TestScript, neg bool, args []string) {
 // stderr the raw line; with !, the result must be an error, and ASKED is set to
 // the id of the question when a person must allow the call. mcp list prints
 // tools/list; mcp changed waits for the notice of a changed list; mcp restart
-// starts a fresh hb-rest; mcp log prints its log file.
+// starts a fresh hb-rest; mcp log ends it, because it writes its lines together a
+// moment later, and prints its log file.
 // The shim gets TOKEN_FILE, or HB_WRAP_HOME where a script has emptied that;
 // where SHIM_ENV is set, only what that says, as K=V K=V.
 func cmdMCP(ts *testscript.TestScript, neg bool, args []string) {
 	w := of(ts)
-	if args[0] == "restart" && w.mcp != nil {
+	if (args[0] == "restart" || args[0] == "log") && w.mcp != nil {
 		ts.Check(w.mcp.Close())
 		w.mcp = nil
-		return
 	}
-	if args[0] == "log" {
+	switch args[0] {
+	case "restart":
+		return
+	case "log":
 		fmt.Fprint(ts.Stdout(), ts.ReadFile(filepath.Join(ts.Getenv("HOME"), ".local", "state", "hbrestd", "hb-rest.log")))
 		return
 	}

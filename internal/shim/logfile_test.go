@@ -129,7 +129,7 @@ func TestLateWriter(t *testing.T) {
 		if len(to.all) != 0 {
 			t.Errorf("too early: %q", to.all)
 		}
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		synctest.Wait()
 		say("c\n")
 		long := strings.Repeat("x", lateSize-4) + "\n"
