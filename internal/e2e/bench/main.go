@@ -155,9 +155,13 @@ func heading(o options) string {
 			commit += " and changes"
 		}
 	}
-	return fmt.Sprintf("%s, %s/%s, %d processors%s, load %s at the start. Commit %s. %s.\n%d rounds; in each %d starts and %d calls of each program.\n",
+	only := ""
+	if o.only.String() != "(?i)" {
+		only = fmt.Sprintf(" Of its steps only those that match %q.", o.only)
+	}
+	return fmt.Sprintf("%s, %s/%s, %d processors%s, load %s at the start. Commit %s. %s.\nRounds: %d; a whole one makes %d starts and %d calls of each program.%s\n",
 		runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), processorName(), load(), commit, time.Now().UTC().Format("2006-01-02 15:04 MST"),
-		o.rounds, o.starts, o.total())
+		o.rounds, o.starts, o.total(), only)
 }
 
 // load is the load average of the last minute, five and fifteen, where the system says it.
