@@ -59,6 +59,7 @@ type fake struct {
 
 	origins []control.ImportedWrapper
 	applied *control.ApplyRequest // the last one
+	backup  *control.BackupResult
 	fetch   func(*control.FetchRequest) (*control.FetchResult, error)
 }
 
@@ -476,6 +477,11 @@ func (f *fake) AuditVerify(_ context.Context, q *control.AuditVerifyRequest) (*c
 
 func (f *fake) AuditHead(context.Context) (*control.AuditHead, error) {
 	return &control.AuditHead{Seq: 12, Hash: "ab12", Head: "12:ab12"}, f.fail
+}
+
+func (f *fake) Backup(_ context.Context, q *control.BackupRequest) (*control.BackupResult, error) {
+	f.note("backup", q)
+	return f.backup, f.fail
 }
 
 func (f *fake) Reload(context.Context) (*control.ReloadResult, error) { return nil, f.fail }

@@ -62,6 +62,7 @@ type Backend interface {
 	CortexRebuild(context.Context) (*CortexChange, error)
 	Fetch(context.Context, *FetchRequest) (*FetchResult, error)
 	Origins(context.Context) (*OriginList, error)
+	Backup(context.Context, *BackupRequest) (*BackupResult, error)
 	Reload(context.Context) (*ReloadResult, error)
 	Stop(context.Context) error
 }

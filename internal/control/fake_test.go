@@ -250,6 +250,13 @@ func (f *fake) CortexRebuild(context.Context) (*control.CortexChange, error) {
 	return &control.CortexChange{OK: true, Documents: 2}, nil
 }
 
+func (f *fake) Backup(_ context.Context, q *control.BackupRequest) (*control.BackupResult, error) {
+	f.note("Backup", q)
+	return &control.BackupResult{OK: true, Dir: q.Dir, Backup: control.Backup{
+		Format: 1, Version: "1.2.3", Time: "2026-12-01T08:00:00Z", Revision: 7, Wrappers: 2, Credentials: 1, Key: "keyring", AuditRows: 3, AuditHead: "3:ab12",
+	}}, nil
+}
+
 func (f *fake) History(_ context.Context, id string) (*control.WrapperHistory, error) {
 	f.note("History", id)
 	if f.empty {

@@ -106,6 +106,7 @@ func (h *handler) routes() []route {
 		post(pathCortexRebuild, nil, func(ctx context.Context, _ *struct{}) (*CortexChange, error) { return b.CortexRebuild(ctx) }),
 		post(pathFetch, checkFetch, b.Fetch),
 		get(pathOrigins, func(ctx context.Context, _ url.Values) (any, error) { return origins(b.Origins(ctx)) }),
+		post(pathBackup, checkBackup, h.backup),
 		post(pathReload, nil, func(ctx context.Context, _ *struct{}) (*ReloadResult, error) { return b.Reload(ctx) }),
 		post(pathStop, nil, func(ctx context.Context, _ *struct{}) (*stopped, error) { return &stopped{OK: true}, b.Stop(ctx) }),
 	}

@@ -93,6 +93,7 @@ type Daemon struct {
 	passphrase    *secrets.HeldPassphrase
 	state         atomic.Pointer[state]
 	settings      sync.Mutex // serialises changes of settings and rules, and refresh
+	backups       sync.Mutex // held by the one backup that may be under way
 	tokens        *token.Holder
 	listener      net.Listener
 	addr          netip.AddrPort
