@@ -102,14 +102,18 @@ func (c *client) close() error {
 
 // ends waits for a process that was told to end; after five seconds it is killed.
 func ends(cmd *exec.Cmd) error {
-	done := make(chan error, 1)
-	go func() { done <- cmd.Wait() }()
+	var err error
+	done := make(chan struct{})
+	go func() {
+		err = cmd.Wait()
+		close(done)
+	}()
 	select {
-	case err := <-done:
+	case <-done:
 		return err
 	case <-time.After(5 * time.Second):
 		_ = cmd.Process.Kill()
-		_ = <-done // that it was killed
+		<-done
 		return fmt.Errorf("%s did not end within 5 s", cmd.Path)
 	}
 }
