@@ -163,8 +163,8 @@ func TestCallAllocations(t *testing.T) {
 		name, doc, id, args, body, part string
 		most                            float64 // allocations, those of net/http on both sides and the audit trail included
 	}{
-		{"object", objectDoc, "bench.object", `{"id":"9007199254740993"}`, objectBody(), objectPart, 315},
-		{"table", tableDoc, "bench.table", `{"limit":10}`, tableBody(), tablePart, 425},
+		{"object", objectDoc, "bench.object", `{"id":"9007199254740993"}`, objectBody(), objectPart, 295},
+		{"table", tableDoc, "bench.table", `{"limit":10}`, tableBody(), tablePart, 410},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			from := calling(t, c.doc, c.id, c.args, c.body)
