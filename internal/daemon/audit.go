@@ -76,7 +76,10 @@ func (d *Daemon) intent(ctx context.Context, x outbound.Exchange) error {
 	return d.audit.Intent(ctx, row(x))
 }
 
-func (d *Daemon) observe(_ context.Context, x outbound.Exchange) { d.audit.Result(row(x)) }
+func (d *Daemon) observe(_ context.Context, x outbound.Exchange) {
+	d.tidy.saw(x.Bytes)
+	d.audit.Result(row(x))
+}
 
 // changed writes down a change that has been made, before its answer: what a
 // caller was told is in the trail. A row that cannot be written does not undo

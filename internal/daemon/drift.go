@@ -42,18 +42,21 @@ func (d *Daemon) noteFields(w *wrapper.Wrapper, rec *recipe.Recipe, m recipe.Met
 
 // noted adds what one run saw of one field. A field that was never filled is
 // not watched: it may be one that this API seldom has, or a path that was wrong
-// from the start, which the result itself says.
+// from the start, which the result itself says. It leaves notes as they are and
+// gives others when something is new.
 func noted(notes []store.FieldNote, label string, filled bool, items int, at time.Time) ([]store.FieldNote, bool) {
 	i := slices.IndexFunc(notes, func(n store.FieldNote) bool { return n.Label == label })
 	switch {
 	case filled && i < 0:
-		return append(notes, store.FieldNote{Label: label, Filled: true}), true
+		return append(slices.Clip(notes), store.FieldNote{Label: label, Filled: true}), true
 	case filled && notes[i].Empty > 0:
+		notes = slices.Clone(notes)
 		notes[i] = store.FieldNote{Label: label, Filled: true}
 		return notes, true
 	case filled || i < 0 || notes[i].Empty >= driftItems: // nothing new, and nothing to write
 		return notes, false
 	}
+	notes = slices.Clone(notes)
 	n := &notes[i]
 	if n.Empty == 0 {
 		n.Since = at

@@ -96,6 +96,7 @@ func (d *Daemon) liveAs(ctx context.Context, w *wrapper.Wrapper, rec *recipe.Rec
 		return nil, err
 	}
 	defer done()
+	defer d.tidy.after()
 	o := executor.Options{Args: args, Call: newCall(), Kind: kind, Recipe: rec}
 	if maxPages != nil {
 		o.MaxPages = *maxPages

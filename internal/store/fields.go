@@ -2,7 +2,6 @@ package store
 
 import (
 	"encoding/json"
-	"slices"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -33,7 +32,7 @@ type fieldNote struct {
 }
 
 // NoteFields replaces a wrapper's notes by what change makes of them; change
-// gives false to leave them. It gets and gives a slice of its own. The notes
+// gives false to leave them. It must not change the slice it gets. The notes
 // are in List at once and on the disk within a minute or at Close, and gone with
 // the document that they are about: they are dropped when w is not what is
 // stored now.
@@ -47,7 +46,7 @@ func (s *Store) NoteFields(w *wrapper.Wrapper, change func([]FieldNote) ([]Field
 	if now, _ := e.get(); now != w {
 		return
 	}
-	notes, changed := change(slices.Clone(e.fields))
+	notes, changed := change(e.fields)
 	if !changed {
 		return
 	}
