@@ -44,7 +44,7 @@ Only a person may do this: under a coding agent it is refused, unless they allow
 it in a window of pinentry.
 
 For a program the columns are: folder, wrappers, credentials, audit rows, head.`,
-		Example: "  hbrestd backup ~/backups/hbrestd-2026-12-01\n  hbrestd backup \"/mnt/backups/hbrestd-$(date +%F)\" --json",
+		Example: "  hbrestd backup ~/backups/hbrestd-2026-12-01\n  hbrestd backup /mnt/backups/hbrestd-1 --json",
 		Args:    takes(1, 1, "the folder for the backup"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.dir = args[0]

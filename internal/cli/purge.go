@@ -25,7 +25,7 @@ const purgeWord = "purge"
 // removed: HB_WRAP_HOME may have been a folder with other things in it.
 var (
 	ourHomeFiles = []string{"hb-rest.log*", "hbrestd.log*", "control.sock", ".new.sock"}
-	ourWrapFiles = []string{"store.db*", ".store.db-*.tmp", "audit.db*", "audit-*.db*", ".audit.db-*.tmp", ".backup-*", ".restore-*", "token", ".token.new", "keyring", "cortex*", "drafts", ".doctor-*.tmp"}
+	ourWrapFiles = []string{"store.db*", ".store.db-*.tmp", "audit.db*", "audit-*.db*", ".audit.db-*.tmp", ".backup-*", ".restore-*", "token", ".token.new", "keyring", "keyring-*.before-restore-*", "cortex*", "drafts", ".doctor-*.tmp"}
 )
 
 // A purgeItem is one thing that is removed.

@@ -109,7 +109,7 @@ that your MCP client starts.`,
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage("%s", plainFlagError(err.Error())) })
 	root.SetVersionTemplate("hbrestd {{.Version}}\n")
 	root.AddCommand(
-		a.runCommand(), a.serviceCommand(), a.statusCommand(), a.doctorCommand(), a.setupCommand(), a.backupCommand(), a.purgeCommand(), a.pathsCommand(), a.versionCommand(), a.completionCommand(),
+		a.runCommand(), a.serviceCommand(), a.statusCommand(), a.doctorCommand(), a.setupCommand(), a.backupCommand(), a.restoreCommand(), a.purgeCommand(), a.pathsCommand(), a.versionCommand(), a.completionCommand(),
 		a.wrapperCommand(), a.importCommand(), a.recipeCommand(), a.secretCommand(), a.allowCommand(), a.approvalCommand(), a.auditCommand(), a.configCommand(), a.clientCommand(), a.cortexCommand(), a.settingsCommand(),
 	)
 	return root

@@ -121,7 +121,7 @@ func TestSetupFails(t *testing.T) {
 func TestPurge(t *testing.T) {
 	m := doctorWorld(t, nil, noUnit)
 	for _, name := range []string{
-		"wrap/store.db", "wrap/store.db.damaged-20261201T080000Z", "wrap/audit.db", "wrap/audit-00000000000000000001.db", "wrap/.backup-1/store.db", "wrap/token", "wrap/keyring/master-1", "wrap/mine.txt", "hb-rest.log",
+		"wrap/store.db", "wrap/store.db.damaged-20261201T080000Z", "wrap/audit.db", "wrap/audit-00000000000000000001.db", "wrap/.backup-1/store.db", "wrap/.restore-1.tmp/store.db", "wrap/store.db.before-restore-1", "wrap/keyring-master.before-restore-1", "wrap/token", "wrap/keyring/master-1", "wrap/mine.txt", "hb-rest.log",
 		"other/outside.txt", "user/notes.txt",
 	} {
 		m.w.file(name, "x")

@@ -59,6 +59,11 @@ func (p person) Backup(ctx context.Context, r *control.BackupRequest) (*control.
 // none can start. The error is STORE_FAILED if one runs.
 func BackupOffline(ctx context.Context, cfg config.Daemon, version, dir string) (*control.BackupResult, error) {
 	b := backup{cfg: cfg, version: version, now: time.Now}
+	if _, err := os.Stat(cfg.WrapDir); err == nil {
+		if _, err := FinishRestore(cfg); err != nil {
+			return nil, err
+		}
+	}
 	release, err := store.Hold(cfg.StorePath)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fault.New("STORE_FAILED", "there is nothing to copy: %s is not there", cfg.StorePath).

@@ -183,7 +183,9 @@ func TestBackupOffline(t *testing.T) {
 		t.Error(err)
 	}
 	home := filepath.Join(dir, "nothing")
-	none, _, err := config.LoadDaemon(func(name string) (string, bool) { return map[string]string{"HB_WRAP_HOME": home}[name], name == "HB_WRAP_HOME" }, "linux")
+	none, _, err := config.LoadDaemon(func(name string) (string, bool) {
+		return map[string]string{"HB_WRAP_HOME": home}[name], name == "HB_WRAP_HOME"
+	}, "linux")
 	if err != nil {
 		t.Fatal(err)
 	}

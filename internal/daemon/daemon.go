@@ -92,7 +92,6 @@ type Daemon struct {
 	askPassphrase func(context.Context, Passphrase) ([]byte, error)
 	passphrase    *secrets.HeldPassphrase
 	state         atomic.Pointer[state]
-	tidy          tidier
 	settings      sync.Mutex // serialises changes of settings and rules, and refresh
 	backups       sync.Mutex // held by the one backup that may be under way
 	tokens        *token.Holder
@@ -136,6 +135,11 @@ func Start(ctx context.Context, o Options) (*Daemon, error) {
 func (d *Daemon) start(ctx context.Context) (err error) {
 	if err := config.EnsureDirs(d.given); err != nil {
 		return err
+	}
+	if done, err := FinishRestore(d.given); err != nil {
+		return err
+	} else if len(done) > 0 {
+		d.log.Warn("a restore that was interrupted is complete now", "files", len(done))
 	}
 	if d.store, err = store.Open(d.given.StorePath, store.Options{Now: d.now, Log: d.log}); err != nil {
 		return err

@@ -207,3 +207,27 @@ func CheckCopy(path string) (Copy, error) {
 	}
 	return Copy{Revision: r.revision, Wrappers: len(r.ids), Sealed: len(img.buckets[bucketSealed])}, nil
 }
+
+// OlderAudit lists the files that came before the audit trail at path, oldest
+// first.
+func OlderAudit(path string) ([]string, error) {
+	older, err := olderFiles(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, failed(err, "the older files of %s could not be listed", path)
+	}
+	var out []string
+	for _, o := range older {
+		out = append(out, o.path)
+	}
+	return out, nil
+}
+
+// LastRow is the number of the newest row in the file at path, which nobody has
+// open; 0 if there is none, or none can be read.
+func LastRow(path string) uint64 {
+	rows, whole, err := lastRows(path, 1)
+	if err != nil || !whole || len(rows) == 0 {
+		return 0
+	}
+	return binary.BigEndian.Uint64(rows[0].key)
+}

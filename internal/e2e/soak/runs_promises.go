@@ -16,5 +16,7 @@ var promiseRuns = []run{
 	{"canaries in everything written or said", "internal/e2e", "TestCanary", 30 * time.Minute},
 	{"agents write no credential by any route", "internal/daemon", "TestAgentsCannotWriteCredentials", 30 * time.Minute},
 	{"what an agent with a shell can do", "internal/e2e", "TestShellAttacks", 10 * time.Minute},
+	{"backups while six clients write", "internal/e2e", "TestBackupsUnderWrites", 10 * time.Minute},
+	{"a restore killed at each call", "internal/e2e", "TestKilledDuringRestore", 10 * time.Minute},
 	{"the token file rotates under readers", "internal/token", "TestRotation", 10 * time.Minute},
 }
