@@ -92,6 +92,7 @@ type Daemon struct {
 	askPassphrase func(context.Context, Passphrase) ([]byte, error)
 	passphrase    *secrets.HeldPassphrase
 	state         atomic.Pointer[state]
+	tidy          tidier
 	settings      sync.Mutex // serialises changes of settings and rules, and refresh
 	backups       sync.Mutex // held by the one backup that may be under way
 	tokens        *token.Holder
