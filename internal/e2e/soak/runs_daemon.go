@@ -10,6 +10,10 @@ var daemonRuns = []run{
 	{"daemon restarted under eight hb-rest", "internal/e2e", "TestRestartsUnderShims", 15 * time.Minute},
 	{"SIGTERM under load", "internal/e2e", "TestTermUnderLoad", 15 * time.Minute},
 	{"APIs that hang, drip and burst", "internal/e2e", "TestHungAmongHealthy|TestBrokenConnections", 10 * time.Minute},
-	{"half an hour at a gentle rate", "internal/e2e", "TestGentleLoad", 45 * time.Minute},
 	{"hb-rest ends with its client", "internal/e2e", "TestShimEndsWithItsClient", 10 * time.Minute},
+}
+
+// The longest, and so the last.
+var longRuns = []run{
+	{"half an hour at a gentle rate", "internal/e2e", "TestGentleLoad", 45 * time.Minute},
 }
