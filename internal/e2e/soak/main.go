@@ -30,7 +30,9 @@ type run struct {
 	limit time.Duration // of the whole run; past it the verdict is "too long"
 }
 
-func all() []run { return slices.Concat(storeRuns, daemonRuns, promiseRuns, promiseNetRuns, scaleRuns, longRuns) }
+func all() []run {
+	return slices.Concat(storeRuns, daemonRuns, promiseRuns, promiseNetRuns, scaleRuns, longRuns)
+}
 
 func main() {
 	only := flag.String("only", "", "run those whose name or test matches this regular `expression`")
