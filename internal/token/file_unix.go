@@ -31,7 +31,7 @@ func readPrivate(path string) ([]byte, error) {
 		}
 		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
 	}
-	defer syscall.Close(fd) //nolint:errcheck // it was only read
+	defer func() { _ = syscall.Close(fd) }() // it was only read
 	var st syscall.Stat_t
 	if _, err := retried(func() (int, error) { return 0, syscall.Fstat(fd, &st) }); err != nil {
 		return nil, &fs.PathError{Op: "stat", Path: path, Err: err}
