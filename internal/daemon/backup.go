@@ -111,7 +111,7 @@ func (b *backup) fill(ctx context.Context, dir string, m *control.Backup, collec
 	if err != nil {
 		return fault.New("STORE_FAILED", "a backup cannot be put together in %s: %v", b.cfg.WrapDir, reason(err))
 	}
-	defer os.RemoveAll(stage)
+	defer func() { _ = os.RemoveAll(stage) }() // the next backup removes what is left
 	*m = control.Backup{Format: control.BackupFormat, Version: b.version, Time: b.now().UTC().Format(time.RFC3339), Key: "keyring"}
 	if err := collect(stage); err != nil {
 		return err
@@ -179,7 +179,7 @@ func inspect(ctx context.Context, dir string, cfg config.Daemon, m *control.Back
 	if err != nil {
 		return err
 	}
-	defer file.Close()
+	defer func() { _ = file.Close() }() // it was only read
 	if said := file.Recovered(); said != "" {
 		return damaged(fault.New("STORE_FAILED", "%s", said))
 	}
