@@ -155,6 +155,9 @@ func (e *lost) Unwrap() error { return e.err }
 var errTooLarge = fmt.Errorf("the answer is over %d MiB", maxAnswer>>20)
 
 func (c *Client) send(ctx context.Context, l *line, method, path string, body []byte) (*reply, error) {
+	if err := ctx.Err(); err != nil { // a kept connection would take the call before its deadline is set
+		return nil, &unsent{err}
+	}
 	conn, err := c.connection(ctx, l, method)
 	if err != nil {
 		return nil, err
