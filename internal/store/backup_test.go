@@ -39,7 +39,10 @@ func TestSnapshotUnderWrites(t *testing.T) {
 			acknowledged.Store(int64(i + 1))
 		}
 	}()
-	for range 12 {
+	for i := range int64(12) {
+		for acknowledged.Load() <= i && !t.Failed() { // on a slow disk a copy may be quicker than a save
+			time.Sleep(time.Millisecond)
+		}
 		before := acknowledged.Load()
 		copied := newPath(t)
 		if err := s.Snapshot(copied); err != nil {
@@ -65,9 +68,6 @@ func TestSnapshotUnderWrites(t *testing.T) {
 	}
 	close(stop)
 	<-done
-	if acknowledged.Load() < 12 {
-		t.Errorf("only %d wrappers were saved meanwhile", acknowledged.Load())
-	}
 }
 
 // What successful runs left, which is written a minute later, is in it.
