@@ -35,9 +35,13 @@ func TestRememberedPlacesChangeNoVerdict(t *testing.T) {
 		func(u *url.URL) { u.RawQuery = fmt.Sprintf("%017000d", 7) }, func(u *url.URL) { u.Path, u.RawPath = "/a/b", "/a%2Fb" },
 	}
 	policies := []outbound.Policy{
-		{}, {AllowHTTP: true}, {AllowPrivate: true},
-		{Allowed: []outbound.HostPort{{Host: "10.0.0.1"}}}, {Allowed: []outbound.HostPort{{Host: "10.0.0.1", Port: "8080", HTTP: true}}},
-		{Allowed: []outbound.HostPort{{Host: "localhost", Port: "8080"}, {Host: "[::1]", HTTP: true}}}, {Allowed: []outbound.HostPort{{Host: "MÜNCHEN.example", HTTP: true}, {Host: "127.0.0.1"}}},
+		{},
+		{AllowHTTP: true},
+		{AllowPrivate: true},
+		{Allowed: []outbound.HostPort{{Host: "10.0.0.1"}}},
+		{Allowed: []outbound.HostPort{{Host: "10.0.0.1", Port: "8080", HTTP: true}}},
+		{Allowed: []outbound.HostPort{{Host: "localhost", Port: "8080"}, {Host: "[::1]", HTTP: true}}},
+		{Allowed: []outbound.HostPort{{Host: "MÜNCHEN.example", HTTP: true}, {Host: "127.0.0.1"}}},
 	}
 	for i, p := range policies {
 		c := outbound.New(p, outbound.Options{})
