@@ -48,7 +48,9 @@ func (p person) Backup(ctx context.Context, r *control.BackupRequest) (*control.
 		return p.auditFile.Snapshot(dir)
 	})
 	if err != nil {
-		p.log.Error("a backup could not be written", "dir", r.Dir, "cause", err)
+		if !fault.Is(err, "BAD_REQUEST") { // the caller is told, and can choose another folder
+			p.log.Error("a backup could not be written", "dir", r.Dir, "cause", err)
+		}
 		return nil, err
 	}
 	p.log.Info("backup written", "dir", r.Dir, "wrappers", out.Wrappers, "audit", out.AuditHead)
@@ -184,7 +186,7 @@ func inspect(ctx context.Context, dir string, cfg config.Daemon, m *control.Back
 		return damaged(fault.New("STORE_FAILED", "%s", said))
 	}
 	l, err := audit.Open(audit.Options{
-		Append: func([][]byte) error { return errors.New("a copy takes no rows") }, Tail: file.Tail, Scan: file.Scan,
+		Append: func([][]byte) error { return errors.New("a copy takes no rows") }, Tail: file.Tail, Scan: unhurried(file.Scan),
 	})
 	if err != nil {
 		return err
@@ -197,6 +199,46 @@ func inspect(ctx context.Context, dir string, cfg config.Daemon, m *control.Back
 	seq, hash := l.Head()
 	m.AuditRows, m.AuditHead, m.AuditProblem = r.Rows, fmt.Sprintf("%d:%s", seq, hash), r.Problem
 	return nil
+}
+
+// A backup goes on beside calls and changes, which must not wait for it. Reading a
+// trail of many rows in one go takes a processor and, by what it leaves to be
+// collected, part of the others; syncing a large file in one go keeps every other
+// sync on that disk waiting.
+const (
+	turn      = time.Millisecond // of work, and then
+	rest      = 3 * turn
+	syncEvery = 2 << 20 // bytes
+)
+
+// unhurried is a scan of rows that works a quarter of the time.
+func unhurried(scan func(uint64, func([]byte) error) error) func(uint64, func([]byte) error) error {
+	return func(from uint64, each func([]byte) error) error {
+		begun := time.Now()
+		return scan(from, func(row []byte) error {
+			if time.Since(begun) > turn {
+				time.Sleep(rest)
+				begun = time.Now()
+			}
+			return each(row)
+		})
+	}
+}
+
+// A stepwise writer syncs a file every syncEvery bytes.
+type stepwise struct {
+	f        *os.File
+	unsynced int
+}
+
+// Write writes, and syncs when there is enough.
+func (s *stepwise) Write(p []byte) (int, error) {
+	n, err := s.f.Write(p)
+	if s.unsynced += n; err == nil && s.unsynced >= syncEvery {
+		s.unsynced = 0
+		err = s.f.Sync()
+	}
+	return n, err
 }
 
 func damaged(err error) error {
@@ -324,7 +366,7 @@ func placeNew(path string, write func(io.Writer) error) error {
 	if err != nil {
 		return err
 	}
-	err = write(out)
+	err = write(&stepwise{f: out})
 	if err == nil {
 		err = out.Sync()
 	}

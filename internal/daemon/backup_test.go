@@ -1,6 +1,7 @@
 package daemon_test
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -11,6 +12,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/hyperbolic-gateway/hb-rest/internal/config"
@@ -44,6 +47,10 @@ func TestBackup(t *testing.T) {
 	w, person := backupWorld(t)
 	empty := filepath.Join(t.TempDir(), "empty")
 	if err := os.Mkdir(empty, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	// Of a process that was killed while it made one.
+	if err := os.MkdirAll(filepath.Join(w.cfg.WrapDir, ".backup-123", "keyring"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	for what, dir := range map[string]string{"new": filepath.Join(t.TempDir(), "new"), "empty": empty} {
@@ -159,6 +166,58 @@ func TestBackupRefused(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(dir, "damaged")); !errors.Is(err, fs.ErrNotExist) {
 		t.Error("something is left of it")
+	}
+}
+
+// One that is interrupted leaves nothing, and gives an empty folder back empty.
+func TestBackupInterrupted(t *testing.T) {
+	w, _ := backupWorld(t)
+	w.stop()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	dir := t.TempDir()
+	for _, name := range []string{filepath.Join(dir, "new"), t.TempDir()} {
+		if _, err := daemon.BackupOffline(ctx, w.cfg, "1.2.3", name); err == nil {
+			t.Errorf("%s was written", name)
+		}
+		if entries, err := os.ReadDir(name); len(entries) > 0 || err != nil && !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s has %v, %v", name, entries, err)
+		}
+	}
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 {
+		t.Errorf("%v, %v", entries, err)
+	}
+	if left, err := filepath.Glob(filepath.Join(w.cfg.WrapDir, ".*")); err != nil || len(left) > 0 {
+		t.Errorf("%q, %v", left, err)
+	}
+}
+
+// Several at once: each is whole, or is told that another is under way.
+func TestBackupsAtOnce(t *testing.T) {
+	_, person := backupWorld(t)
+	dir := t.TempDir()
+	var whole, busy atomic.Int64
+	var all sync.WaitGroup
+	for i := range 8 {
+		all.Go(func() {
+			to := filepath.Join(dir, fmt.Sprint(i))
+			_, err := person.Backup(context.Background(), &control.BackupRequest{Dir: to})
+			switch {
+			case err == nil:
+				whole.Add(1)
+				if _, err := store.CheckCopy(filepath.Join(to, "store.db")); err != nil {
+					t.Error(err)
+				}
+			case fault.Is(err, "BUSY"):
+				busy.Add(1)
+			default:
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if whole.Load() == 0 || whole.Load()+busy.Load() != 8 {
+		t.Errorf("%d whole, %d told", whole.Load(), busy.Load())
 	}
 }
 

@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -17,8 +18,10 @@ import (
 	"time"
 
 	"github.com/hyperbolic-gateway/hb-rest/internal/api"
+	"github.com/hyperbolic-gateway/hb-rest/internal/audit"
 	"github.com/hyperbolic-gateway/hb-rest/internal/control"
 	"github.com/hyperbolic-gateway/hb-rest/internal/soak"
+	"github.com/hyperbolic-gateway/hb-rest/internal/store"
 )
 
 // slowestWrite is how long a saved wrapper, or a call that writes, may take while
@@ -35,11 +38,15 @@ func TestBackupsUnderWrites(t *testing.T) {
 	backups := soak.Rounds(2, 50)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`{"ok":true}`)) }))
 	defer server.Close()
-	home := filepath.Join(t.TempDir(), "home")
+	filled := soak.Rounds(100, 2000)
+	home := scaleHome(t, filled, 10)
+	oldRows(t, home, soak.Rounds(0, 20_000))
 	p := startDaemon(t, home, "HB_WRAP_ALLOW_PRIVATE=1")
 	c := control.NewClient(filepath.Join(home, "control.sock"), control.ClientOptions{})
 	writes := &writeTimes{t: t, acknowledged: map[string]bool{}}
-	writes.fill(c, soak.Rounds(100, 2000)) // a store of some size
+	if _, err := c.Manifest(t.Context(), 0); err != nil { // the start reads all documents: not what is measured
+		t.Fatal(err)
+	}
 	post := json.RawMessage(fmt.Sprintf(`{"schemaVersion":1,"id":"write","request":{"method":"POST","url":%q,"body":{"a":1}}}`, server.URL))
 	if _, err := c.Change(t.Context(), &api.ChangeRequest{Action: "create", Wrapper: post}); err != nil {
 		t.Fatal(err)
@@ -80,7 +87,7 @@ func TestBackupsUnderWrites(t *testing.T) {
 	longest := time.Duration(0)
 	for i, m := range made {
 		longest = max(longest, m.took)
-		missing += m.check(t, i)
+		missing += m.check(t, i, filled)
 		opened++
 		_ = os.RemoveAll(m.dir)
 	}
@@ -90,8 +97,8 @@ func TestBackupsUnderWrites(t *testing.T) {
 	if writes.slowest > slowestWrite {
 		t.Errorf("a write took %v while a backup was made, want at most %v", writes.slowest, slowestWrite)
 	}
-	soak.Measured(t, "%d backups under %d saves and %d sent writes, all opened and verified, %d acknowledged wrappers missing; slowest write during a backup %v, longest backup %v",
-		opened, len(writes.acknowledged), writes.sent, missing, writes.slowest.Round(time.Millisecond), longest.Round(time.Millisecond))
+	soak.Measured(t, "%d backups of %d wrappers under %d saves and %d sent writes (%d and %d during one): %d opened and verified, %d acknowledged wrappers missing; slowest write during a backup %v, longest backup %v",
+		len(made), filled, len(writes.acknowledged), writes.sent, writes.inside, writes.sentInside, opened, missing, writes.slowest.Round(time.Millisecond), longest.Round(time.Millisecond))
 }
 
 // writeTimes are writes that go on while backups are made.
@@ -144,18 +151,22 @@ func (w *writeTimes) measure(write func() error) (during bool) {
 	return during
 }
 
-func (w *writeTimes) fill(c *control.Client, n int) {
-	w.t.Helper()
-	for from := 0; from < n; from += control.MaxDocuments {
-		q := &control.ApplyRequest{}
-		for i := from; i < min(n, from+control.MaxDocuments); i++ {
-			id := fmt.Sprintf("f.%05d", i)
-			w.acknowledged[id] = true
-			q.Documents = append(q.Documents, control.ApplyDocument{Source: id, Wrapper: document(id, "filled")})
-		}
-		if _, err := c.Apply(w.t.Context(), q); err != nil {
-			w.t.Fatal(err)
-		}
+// oldRows gives a home a trail of n rows.
+func oldRows(t *testing.T, home string, n int) {
+	t.Helper()
+	file, err := store.OpenAudit(filepath.Join(home, "wrap", "audit.db"), store.AuditOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	log, err := audit.Open(audit.Options{Append: file.Append, Tail: file.Tail, Scan: file.Scan, Size: file.Size, Rotate: file.Rotate})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range n {
+		log.Result(audit.Row{Kind: audit.KindRun, Call: fmt.Sprintf("%016x", i), Wrapper: "service1.operation1", Method: "GET", Host: "api1.example.com", Status: 200})
+	}
+	if err := errors.Join(log.Close(), file.Close()); err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -218,7 +229,7 @@ type madeBackup struct {
 
 // check restores the backup into a home of its own and starts a daemon there. It
 // returns how many wrappers are missing.
-func (m *madeBackup) check(t *testing.T, n int) (missing int) {
+func (m *madeBackup) check(t *testing.T, n, filled int) (missing int) {
 	t.Helper()
 	home := filepath.Join(t.TempDir(), "home")
 	if _, errs, code := hbrestd(t, home, "restore", m.dir, "--yes"); code != 0 {
@@ -242,6 +253,9 @@ func (m *madeBackup) check(t *testing.T, n int) (missing int) {
 		if there = append(there, e.ID); e.Damaged != "" {
 			t.Errorf("backup %d: %s is damaged: %s", n, e.ID, e.Damaged)
 		}
+	}
+	if len(there) < filled+len(m.had) {
+		t.Errorf("backup %d: %d wrappers, want at least %d", n, len(there), filled+len(m.had))
 	}
 	slices.Sort(there)
 	for _, id := range m.had {
