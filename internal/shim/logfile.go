@@ -75,7 +75,6 @@ type logFile struct {
 
 	mu   sync.Mutex // guards what follows
 	f    *os.File
-	size int64 // at the last look; others may have written since
 	dead bool
 }
 
@@ -86,16 +85,22 @@ func (l *logFile) Write(line []byte) (int, error) {
 		l.open()
 	}
 	for range 2 { // twice: what another shim has begun meanwhile may be full too
-		if l.f != nil && l.size > 0 && l.size+int64(len(line)) > maxLog {
+		if l.f != nil && full(l.f, len(line)) {
 			l.rotate()
 		}
 	}
 	if l.f == nil {
 		return len(line), nil
 	}
-	n, _ := l.f.Write(line)
-	l.size += int64(n)
+	_, _ = l.f.Write(line)
 	return len(line), nil
+}
+
+// full reports whether the file has no room for n bytes more. Others write to
+// it too, so its own size counts.
+func full(f *os.File, n int) bool {
+	st, err := f.Stat()
+	return err == nil && st.Size() > 0 && st.Size()+int64(n) > maxLog
 }
 
 // Close closes the file; later lines are dropped.
@@ -123,11 +128,8 @@ func (l *logFile) open() {
 	if err != nil {
 		return
 	}
-	if st, err := f.Stat(); err == nil {
-		l.size = st.Size()
-		if st.Mode().Perm()&^fs.FileMode(0o600) != 0 {
-			_ = f.Chmod(0o600) // made by a looser umask or another hand; Windows has no modes
-		}
+	if st, err := f.Stat(); err == nil && st.Mode().Perm()&^fs.FileMode(0o600) != 0 {
+		_ = f.Chmod(0o600) // made by a looser umask or another hand; Windows has no modes
 	}
 	l.f, l.dead = f, false
 }

@@ -163,3 +163,27 @@ func (w *writes) Close() error {
 	w.closed = true
 	return nil
 }
+
+// Several that share a file keep to its size together.
+func TestSharedLogFileSize(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "hb-rest.log")
+	const sharers = 5
+	var shared [sharers]*logFile
+	for i := range shared {
+		shared[i] = &logFile{path: path}
+		t.Cleanup(func() { _ = shared[i].Close() })
+	}
+	line := []byte(strings.Repeat("x", 4095) + "\n")
+	for i := range sharers * maxLog / len(line) {
+		_, _ = shared[i%sharers].Write(line)
+		for _, name := range []string{path, path + ".1"} {
+			// One line of each that was about to write when the file became full.
+			if st, err := os.Stat(name); err == nil && st.Size() > maxLog+int64(sharers*len(line)) {
+				t.Fatalf("after %d lines %s has %d bytes", i+1, filepath.Base(name), st.Size())
+			}
+		}
+	}
+	if _, err := os.Stat(path + ".1"); err != nil {
+		t.Error(err)
+	}
+}
