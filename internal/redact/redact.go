@@ -114,30 +114,6 @@ func HeaderValue(name, value string) string {
 	return value
 }
 
-// MaskHeaders returns a copy of h in which every value of a credential-shaped
-// header, and of the headers in also (any case), is [Mask]. http.Header may be
-// passed as it is.
-func MaskHeaders(h map[string][]string, also ...string) map[string][]string {
-	if h == nil {
-		return nil
-	}
-	masked := make(map[string][]string, len(h))
-	for name, values := range h {
-		hide := CredentialHeader(name)
-		for _, a := range also {
-			hide = hide || strings.EqualFold(a, name)
-		}
-		out := make([]string, len(values))
-		for i, v := range values {
-			if out[i] = v; hide {
-				out[i] = Mask
-			}
-		}
-		masked[name] = out
-	}
-	return masked
-}
-
 // URL writes u for a person: user information, and the values of query and
 // fragment keys that [CredentialPair] or [CredentialKey] knows, become [Mask];
 // everything else keeps its spelling and order. The path is shown as it is: no

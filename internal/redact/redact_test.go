@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/hyperbolic-gateway/hb-rest/internal/redact"
 )
 
@@ -106,22 +104,7 @@ func TestCredentialKey(t *testing.T) {
 	`)
 }
 
-func TestMaskHeaders(t *testing.T) {
-	in := map[string][]string{
-		"Accept": {"application/json"}, "X-Api-Key": {"k1", "k2"}, "X-Mine": {"v"}, "Cookie": {"a=b"}, "X-Empty": {},
-	}
-	want := map[string][]string{
-		"Accept": {"application/json"}, "X-Api-Key": {redact.Mask, redact.Mask}, "X-Mine": {redact.Mask}, "Cookie": {redact.Mask}, "X-Empty": {},
-	}
-	if d := cmp.Diff(want, redact.MaskHeaders(in, "x-mine")); d != "" {
-		t.Error(d)
-	}
-	if in["X-Api-Key"][0] != "k1" {
-		t.Error("the original changed")
-	}
-	if redact.MaskHeaders(nil) != nil {
-		t.Error("nil became something")
-	}
+func TestHeaderValue(t *testing.T) {
 	if got := redact.HeaderValue("cookie", "x") + redact.HeaderValue("accept", "y"); got != redact.Mask+"y" {
 		t.Error(got)
 	}

@@ -3,7 +3,6 @@ package store
 import (
 	"bytes"
 	"context"
-	"slices"
 	"strings"
 
 	"go.etcd.io/bbolt"
@@ -267,17 +266,4 @@ func (s *Store) revised() {
 		close(s.waiting)
 		s.waiting = nil
 	}
-}
-
-// Rank returns the entries that are tools of their own in the order in which a
-// client's cap takes them: higher priority first, then by id.
-func Rank(entries []Entry) []Entry {
-	out := slices.DeleteFunc(slices.Clone(entries), func(e Entry) bool { return e.Wrapper == nil || !e.Wrapper.ExposeAsTool })
-	slices.SortFunc(out, func(a, b Entry) int {
-		if a.Priority != b.Priority {
-			return b.Priority - a.Priority
-		}
-		return strings.Compare(a.ID, b.ID)
-	})
-	return out
 }

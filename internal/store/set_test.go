@@ -337,23 +337,6 @@ func TestExposureOfDamaged(t *testing.T) {
 	mustFail(t, err, "WRAPPER_UNREADABLE", "wrapper.001")
 }
 
-func TestRank(t *testing.T) {
-	s := mustOpen(t, newPath(t))
-	for id, priority := range map[string]int{"d": 0, "b": 10, "a": 10, "c": 1000, "E": 0} {
-		must(t)(s.By(store.Human).Create(parse(id+".x", "x")))
-		must(t)(s.By(store.Human).SetExposure(id+".x", true, &priority))
-	}
-	must(t)(s.By(store.Human).Create(parse("hidden", "x")))
-	must(t)(s.By(store.Human).SetExposure("hidden", false, new(1000)))
-	var got []string
-	for _, e := range store.Rank(s.List()) {
-		got = append(got, e.ID)
-	}
-	if diff := cmp.Diff([]string{"c.x", "a.x", "b.x", "E.x", "d.x"}, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-}
-
 func TestApply(t *testing.T) {
 	path := newPath(t)
 	s := mustOpen(t, path)
