@@ -57,14 +57,14 @@ func TestChromiumPages(t *testing.T) {
 
 	loaded, reports := make(chan string, 20), make(chan pageReport, 20)
 	var ready atomic.Bool
-	var frames []string
+	var shown atomic.Pointer[[]string]
 	home := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Access-Control-Allow-Origin", "*")
 		body, _ := io.ReadAll(r.Body)
 		switch r.URL.Path {
 		case "/":
 			w.Header().Set("Content-Type", "text/html")
-			for _, f := range frames {
+			for _, f := range *shown.Load() {
 				_, _ = fmt.Fprintf(w, "<iframe src=%q></iframe>\n", f)
 			}
 		case "/page":
@@ -86,11 +86,13 @@ func TestChromiumPages(t *testing.T) {
 	t.Cleanup(home.Close)
 	_, homePort, _ := net.SplitHostPort(home.Listener.Addr().String())
 	query := "/page?" + url.Values{"bridge": {port}, "home": {home.URL}, "token": {testToken}, "all": {os.Getenv(soak.Variable)}}.Encode()
+	var frames []string
 	for _, host := range []string{"127.0.0.1", "localhost", "evil.example"} {
 		for _, p := range []string{port, homePort} {
 			frames = append(frames, "http://"+host+":"+p+query)
 		}
 	}
+	shown.Store(&frames)
 
 	args := []string{
 		"--headless=new", "--disable-gpu", "--no-first-run", "--user-data-dir=" + t.TempDir(),

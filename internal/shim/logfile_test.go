@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -126,37 +127,46 @@ func TestLateWriter(t *testing.T) {
 		say("a\n")
 		say("b\n")
 		time.Sleep(lateTime - 1)
-		if len(to.all) != 0 {
-			t.Errorf("too early: %q", to.all)
+		if len(to.got()) != 0 {
+			t.Errorf("too early: %q", to.got())
 		}
 		time.Sleep(time.Nanosecond)
 		synctest.Wait()
 		say("c\n")
 		long := strings.Repeat("x", lateSize-4) + "\n"
 		say(long) // one byte under the size: held
-		if want := []string{"a\nb\n"}; !slices.Equal(to.all, want) {
-			t.Errorf("%.80q", to.all)
+		if want := []string{"a\nb\n"}; !slices.Equal(to.got(), want) {
+			t.Errorf("%.80q", to.got())
 		}
 		say("d") // at it
-		if want := []string{"a\nb\n", "c\n" + long + "d"}; !slices.Equal(to.all, want) {
-			t.Errorf("%d writes", len(to.all))
+		if want := []string{"a\nb\n", "c\n" + long + "d"}; !slices.Equal(to.got(), want) {
+			t.Errorf("%d writes", len(to.got()))
 		}
 		say("e\n")
-		if err := w.Close(); err != nil || !to.closed || to.all[len(to.all)-1] != "e\n" || len(to.all) != 3 {
-			t.Errorf("%v, %v, %d writes", err, to.closed, len(to.all))
+		if err := w.Close(); err != nil || !to.closed || !slices.Equal(to.got()[2:], []string{"e\n"}) {
+			t.Errorf("%v, %v, %d writes", err, to.closed, len(to.got()))
 		}
 	})
 }
 
 // writes is what came, a Write each.
 type writes struct {
+	mu     sync.Mutex // guards all
 	all    []string
 	closed bool
 }
 
 func (w *writes) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	w.all = append(w.all, string(p))
 	return len(p), nil
+}
+
+func (w *writes) got() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.all)
 }
 
 func (w *writes) Close() error {
