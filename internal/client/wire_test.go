@@ -209,8 +209,10 @@ func TestEarlyAnswerOfALargeCall(t *testing.T) {
 	big := json.RawMessage(`{"x":"` + strings.Repeat("x", api.MaxBody-1000) + `"}`)
 	busy := `{"ok":false,"code":"BUSY","status":null,"field":null,"retryable":true,"hint":"h","message":"busy","details":[]}`
 	ends := map[string]func(c *net.TCPConn){
-		"closed at once": func(c *net.TCPConn) {},
-		"closed late":    func(c *net.TCPConn) { _ = c.CloseWrite(); time.Sleep(200 * time.Millisecond) },
+		"closed late": func(c *net.TCPConn) { _ = c.CloseWrite(); time.Sleep(200 * time.Millisecond) }, // as net/http does
+	}
+	if runtime.GOOS == "linux" { // other systems drop what had come when a connection is reset
+		ends["closed at once"] = func(*net.TCPConn) {}
 	}
 	for name, end := range ends {
 		t.Run(name, func(t *testing.T) {

@@ -193,7 +193,7 @@ func TestSharedLogFileSize(t *testing.T) {
 			}
 		}
 	}
-	if _, err := os.Stat(path + ".1"); err != nil {
+	if _, err := os.Stat(path + ".1"); err != nil && runtime.GOOS != "windows" { // where it is cut short while others have it open
 		t.Error(err)
 	}
 }
