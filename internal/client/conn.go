@@ -243,13 +243,46 @@ type provenConn struct {
 	since time.Time        // since when it is idle; guarded by line.mu
 }
 
+// largeCall is from how many bytes on a request is written while its answer is
+// awaited: the daemon may refuse it before it has read all, and reads no more.
+const largeCall = 64 << 10
+
 // exchange writes a request and reads its answer. The error is unsent or lost,
 // or errTooLarge. again says whether the connection can carry another call.
 func (p *provenConn) exchange(request []byte) (r *reply, h http.Header, again bool, err error) {
-	n, werr := p.Write(request)
-	if werr != nil && n == 0 {
-		return nil, nil, false, &unsent{werr}
+	if len(request) < largeCall {
+		n, werr := p.Write(request)
+		if werr != nil && n == 0 {
+			return nil, nil, false, &unsent{werr}
+		}
+		return p.answer(werr)
 	}
+	var n int
+	var werr error
+	written := make(chan struct{})
+	go func() {
+		defer close(written)
+		n, werr = p.Write(request)
+	}()
+	r, h, again, err = p.answer(nil)
+	select {
+	case <-written:
+	default:
+		p.Close() // which ends the write
+		<-written
+		again = false
+	}
+	switch {
+	case err != nil && werr != nil && n == 0:
+		err = &unsent{werr}
+	case werr != nil:
+		again = false
+	}
+	return r, h, again, err
+}
+
+// answer reads the answer to a request; werr is how writing it ended.
+func (p *provenConn) answer(werr error) (r *reply, h http.Header, again bool, err error) {
 	if p.in == nil {
 		p.limit.R = p.Conn
 		p.in = bufio.NewReader(&p.limit)
