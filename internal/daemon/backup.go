@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/hyperbolic-gateway/hb-rest/internal/audit"
@@ -23,9 +24,10 @@ import (
 	"github.com/hyperbolic-gateway/hb-rest/internal/store"
 )
 
-// stagePattern names the folders in which a backup is put together, beside the
-// files that it is of. One that is left belonged to a process that was killed.
-const stagePattern = ".backup-*"
+// stagePrefix begins the names of the folders in which a backup is put together,
+// beside the files that it is of. Whoever makes one holds the store: one that is
+// left belonged to a process that was killed.
+const stagePrefix = ".backup-"
 
 // Backup writes what the daemon holds into a folder, while everything goes on.
 // It is put together on the daemon's own disk first, which is quick, and taken
@@ -62,6 +64,9 @@ func (p person) Backup(ctx context.Context, r *control.BackupRequest) (*control.
 func BackupOffline(ctx context.Context, cfg config.Daemon, version, dir string) (*control.BackupResult, error) {
 	b := backup{cfg: cfg, version: version, now: time.Now}
 	if _, err := os.Stat(cfg.WrapDir); err == nil {
+		if err := config.EnsureDirs(cfg); err != nil {
+			return nil, err
+		}
 		if _, err := FinishRestore(cfg); err != nil {
 			return nil, err
 		}
@@ -74,7 +79,7 @@ func BackupOffline(ctx context.Context, cfg config.Daemon, version, dir string) 
 	if err != nil {
 		return nil, err
 	}
-	release() // CopyClosed holds it again; a daemon that is quicker makes that fail
+	defer release() // at the end: another backup would remove what this one puts together
 	return b.write(ctx, dir, func(dir string) error { return store.CopyClosed(cfg.StorePath, cfg.AuditPath, dir) })
 }
 
@@ -88,6 +93,10 @@ type backup struct {
 // write makes the folder of a backup. collect puts the files of one moment into
 // a folder on the home's disk.
 func (b *backup) write(ctx context.Context, dir string, collect func(dir string) error) (*control.BackupResult, error) {
+	if within(dir, b.cfg.WrapDir) {
+		return nil, fault.New("BAD_REQUEST", "%s is in %s, where hbrestd keeps and replaces files of its own", dir, b.cfg.WrapDir).
+			With(fault.Field("dir"), fault.Hint("Name a folder elsewhere, best on another disk."))
+	}
 	made, err := makeFolder(dir)
 	if err != nil {
 		return nil, err
@@ -105,11 +114,8 @@ func (b *backup) write(ctx context.Context, dir string, collect func(dir string)
 }
 
 func (b *backup) fill(ctx context.Context, dir string, m *control.Backup, collect func(dir string) error) error {
-	left, _ := filepath.Glob(filepath.Join(b.cfg.WrapDir, stagePattern))
-	for _, l := range left {
-		_ = os.RemoveAll(l)
-	}
-	stage, err := os.MkdirTemp(b.cfg.WrapDir, stagePattern) // 0700
+	removeLeft(b.cfg.WrapDir, stagePrefix, "")
+	stage, err := os.MkdirTemp(b.cfg.WrapDir, stagePrefix+"*") // 0700
 	if err != nil {
 		return fault.New("STORE_FAILED", "a backup cannot be put together in %s: %v", b.cfg.WrapDir, reason(err))
 	}
@@ -265,6 +271,37 @@ func reason(err error) error {
 	return err
 }
 
+// removeLeft removes from a folder what processes that were killed have left there.
+func removeLeft(dir, prefix, suffix string) {
+	entries, _ := os.ReadDir(dir) // no pattern: the path may have signs of one
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), prefix) && strings.HasSuffix(e.Name(), suffix) {
+			_ = os.RemoveAll(filepath.Join(dir, e.Name()))
+		}
+	}
+}
+
+// within reports whether dir, which may not be there, is in the folder top, by
+// whatever way it is named.
+func within(dir, top string) bool {
+	want, err := os.Stat(top)
+	if err != nil {
+		return false
+	}
+	at, err := filepath.EvalSymlinks(filepath.Dir(dir))
+	if err != nil {
+		return false // and so it cannot be made
+	}
+	for ; ; at = filepath.Dir(at) {
+		if is, err := os.Stat(at); err == nil && os.SameFile(is, want) {
+			return true
+		}
+		if at == filepath.Dir(at) {
+			return false
+		}
+	}
+}
+
 // makeFolder makes a folder of mode 0700, or takes one that is empty. The error
 // is BAD_REQUEST.
 func makeFolder(dir string) (made bool, err error) {
@@ -359,9 +396,14 @@ func writeNew(path string, data []byte) error {
 	return placeNew(path, func(out io.Writer) error { _, err := out.Write(data); return err })
 }
 
+// tempName is what a file is called until it is written.
+func tempName(path string) string {
+	return filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".tmp")
+}
+
 // placeNew makes a file that has its name once write has written it.
 func placeNew(path string, write func(io.Writer) error) error {
-	temp := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".tmp")
+	temp := tempName(path)
 	out, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err

@@ -122,8 +122,12 @@ func TestBackupRefused(t *testing.T) {
 	if err := os.Symlink(t.TempDir(), filepath.Join(dir, "link")); err != nil {
 		t.Fatal(err)
 	}
+	if err := os.Symlink(w.cfg.WrapDir, filepath.Join(dir, "home")); err != nil {
+		t.Fatal(err)
+	}
 	for name, says := range map[string]string{
 		"full": "is not empty: it has mine", "file": "is there already, and is no folder", "link": "is there already, and is no folder",
+		"home/b": "where hbrestd keeps and replaces files of its own", "home/.restore-20261201T080000Z": "where hbrestd keeps", "home/keyring/b": "where hbrestd keeps",
 		"no/folder": "the folder that " + filepath.Join(dir, "no", "folder") + " would be in is not there",
 	} {
 		_, err := person.Backup(t.Context(), &control.BackupRequest{Dir: filepath.Join(dir, name)})
@@ -218,6 +222,35 @@ func TestBackupsAtOnce(t *testing.T) {
 	all.Wait()
 	if whole.Load() == 0 || whole.Load()+busy.Load() != 8 {
 		t.Errorf("%d whole, %d told", whole.Load(), busy.Load())
+	}
+}
+
+// Several without a daemon: none removes what another puts together.
+func TestBackupsOfflineAtOnce(t *testing.T) {
+	cfg, add := turningHome(t)
+	add(60)
+	dir := t.TempDir()
+	var whole atomic.Int64
+	var all sync.WaitGroup
+	for i := range 8 {
+		all.Go(func() {
+			to := filepath.Join(dir, fmt.Sprint(i))
+			b, err := daemon.BackupOffline(context.Background(), cfg, "1.2.3", to)
+			if err != nil {
+				if !fault.Is(err, "STORE_FAILED") || !strings.Contains(err.Error(), "another hbrestd of this user has "+cfg.StorePath+" open") {
+					t.Error(err)
+				}
+				return
+			}
+			whole.Add(1)
+			if entries, err := os.ReadDir(to); err != nil || len(entries) != len(b.Files)+1 || len(b.Files) < 3 {
+				t.Errorf("%v, %v; %+v", entries, err, b.Files)
+			}
+		})
+	}
+	all.Wait()
+	if whole.Load() == 0 {
+		t.Error("none was written")
 	}
 }
 

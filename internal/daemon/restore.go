@@ -101,9 +101,8 @@ func PrepareRestore(ctx context.Context, cfg config.Daemon, dir string, now time
 		}
 	}
 	r.HereLast = lastRow(cfg.AuditPath)
-	left, _ := filepath.Glob(filepath.Join(cfg.WrapDir, restorePrefix+"*"+restoreTemp))
-	for _, l := range left {
-		_ = os.RemoveAll(l)
+	if r.Here.Exists { // and is held: otherwise they may be of a restore that goes on beside this one
+		removeLeft(cfg.WrapDir, restorePrefix, restoreTemp)
 	}
 	if r.stage, err = os.MkdirTemp(cfg.WrapDir, restorePrefix+"*"+restoreTemp); err != nil { // 0700
 		return nil, fault.New("STORE_FAILED", "the backup cannot be copied into %s: %v", cfg.WrapDir, reason(err))
@@ -144,6 +143,10 @@ func (r *Restore) Do() ([]Restored, error) {
 	if err == nil {
 		err = store.SyncFolder(r.stage)
 	}
+	if _, here := os.Lstat(r.cfg.StorePath); err == nil && here == nil && !r.Here.Exists {
+		return nil, fault.New("STORE_FAILED", "nothing was changed, because %s is there now: a daemon was started, or something else was restored", r.cfg.StorePath).
+			With(fault.Retryable(false), fault.Hint("Look at what it holds: run the command again with --dry-run."))
+	}
 	var decided string
 	if err == nil {
 		decided, err = r.freeName()
@@ -167,18 +170,19 @@ func (r *Restore) Do() ([]Restored, error) {
 
 // freeName is a name for the decided folder whose time nothing else here has.
 func (r *Restore) freeName() (string, error) {
+	entries, err := os.ReadDir(r.cfg.WrapDir)
+	if err != nil {
+		return "", err
+	}
 	for i := 1; i < 100; i++ {
 		at := r.now.UTC().Format("20060102T150405Z")
 		if i > 1 {
 			at += fmt.Sprintf("-%d", i)
 		}
-		taken, err := filepath.Glob(filepath.Join(r.cfg.WrapDir, "*"+restoreAside+restoreWord+at))
-		if err != nil || len(taken) > 0 {
-			continue
-		}
-		name := filepath.Join(r.cfg.WrapDir, restorePrefix+at)
-		if _, err := os.Lstat(name); errors.Is(err, fs.ErrNotExist) {
-			return name, nil
+		if !slices.ContainsFunc(entries, func(e fs.DirEntry) bool {
+			return e.Name() == restorePrefix+at || strings.HasSuffix(e.Name(), restoreAside+restoreWord+at)
+		}) {
+			return filepath.Join(r.cfg.WrapDir, restorePrefix+at), nil
 		}
 	}
 	return "", errors.New("a hundred restores have this second")
@@ -208,6 +212,9 @@ func readManifest(dir string) (*control.Backup, error) {
 		return fault.New("STORE_FAILED", format, args...).With(fault.Retryable(false), fault.Hint("Name a folder that `hbrestd backup` has written."))
 	}
 	path := filepath.Join(dir, control.BackupManifest)
+	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() { // a pipe would keep the reader for good
+		return nil, refuse("%s is not a regular file", path)
+	}
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, refuse("%s is no backup, or one that was not finished: it has no %s", dir, control.BackupManifest)
@@ -244,17 +251,25 @@ func readManifest(dir string) (*control.Backup, error) {
 
 // takeBack copies one file of a backup, which must be what the manifest says.
 func takeBack(ctx context.Context, from, to string, f control.BackupFile) error {
+	changed := func(format string, args ...any) error {
+		return fault.New("STORE_FAILED", "%s is not what was backed up: %s; nothing was changed", from, fmt.Sprintf(format, args...)).
+			With(fault.Retryable(false), fault.Hint("The file was changed or damaged since. Use another backup."))
+	}
 	info, err := os.Lstat(from)
-	if err == nil && !info.Mode().IsRegular() {
-		err = errors.New("it is not a regular file")
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return changed("it is missing")
+	case err == nil && !info.Mode().IsRegular():
+		return changed("it is not a regular file")
+	case err == nil && info.Size() != f.Bytes: // not copied first, which may take the whole disk
+		return changed("it has %d bytes, and the manifest says %d", info.Size(), f.Bytes)
 	}
 	if err == nil {
 		err = os.MkdirAll(filepath.Dir(to), 0o700)
 	}
-	var n int64
 	var sum string
 	if err == nil {
-		n, sum, err = copyNew(ctx, from, to)
+		_, sum, err = copyNew(ctx, from, to)
 	}
 	if err == nil {
 		err = store.SyncFolder(filepath.Dir(to))
@@ -265,19 +280,14 @@ func takeBack(ctx context.Context, from, to string, f control.BackupFile) error 
 	if err != nil {
 		return fault.New("STORE_FAILED", "%s could not be copied beside the files that it is to replace: %v; nothing was changed", from, reason(err)).With(fault.Cause(err))
 	}
-	differs := ""
-	switch {
-	case n != f.Bytes:
-		differs = fmt.Sprintf("it has %d bytes, and the manifest says %d", n, f.Bytes)
-	case sum != f.SHA256:
-		differs = "its SHA-256 begins with " + sum[:12] + ", and the manifest's with " + fault.Shorten(f.SHA256, 12)
-	}
-	if differs != "" {
-		return fault.New("STORE_FAILED", "%s is not what was backed up: %s; nothing was changed", from, differs).
-			With(fault.Retryable(false), fault.Hint("The file was changed or damaged since. Use another backup."))
+	if sum != f.SHA256 {
+		return changed("its SHA-256 begins with %s, and the manifest's with %s", sum[:12], fault.Shorten(f.SHA256, 12))
 	}
 	return nil
 }
+
+// decidedName is the name of a decided folder, as freeName makes it.
+var decidedName = regexp.MustCompile(`^\.restore-[0-9]{8}T[0-9]{6}Z(-[0-9]{1,2})?$`)
 
 // FinishRestore completes a restore that was decided and then interrupted. It
 // must be called before anything of the home is opened. No file is named where
@@ -289,7 +299,7 @@ func FinishRestore(cfg config.Daemon) ([]Restored, error) {
 	}
 	var all []Restored
 	for _, e := range entries {
-		if !e.IsDir() || !strings.HasPrefix(e.Name(), restorePrefix) || strings.HasSuffix(e.Name(), restoreTemp) {
+		if !e.IsDir() || !decidedName.MatchString(e.Name()) {
 			continue
 		}
 		done, err := finishRestore(cfg, filepath.Join(cfg.WrapDir, e.Name()), false)
@@ -306,13 +316,19 @@ func FinishRestore(cfg config.Daemon) ([]Restored, error) {
 // no harm: what has been moved is no longer in the folder, and what was there
 // before has its second name before it is replaced.
 func finishRestore(cfg config.Daemon, decided string, held bool) ([]Restored, error) {
+	at := strings.TrimPrefix(filepath.Base(decided), restorePrefix)
 	fail := func(err error) error {
 		why := reason(err).Error()
 		if f := (*fault.Error)(nil); errors.As(err, &f) {
 			why = f.Message
 		}
 		return fault.New("STORE_FAILED", "the restore could not be completed in %s: %s; the next start of the daemon completes it", cfg.WrapDir, why).
-			With(fault.Cause(err), fault.Retryable(false), fault.Hint("Mend that, or stop what is named, then start the daemon: `hbrestd service start`, or `hbrestd run`."))
+			With(fault.Cause(err), fault.Retryable(false), fault.Hint("Mend that, or stop what is named, then start the daemon. Or give the restore up: move %s away; what it has replaced is kept there, as *%s%s%s.", filepath.Base(decided), restoreAside, restoreWord, at))
+	}
+	// Made by hbrestd, it is closed to others. Who could write here before the home
+	// was closed may have left one that is not.
+	if err := config.EnsureDir(decided); err != nil {
+		return nil, fail(err)
 	}
 	release, err := store.Hold(filepath.Join(decided, control.BackupManifest))
 	if errors.Is(err, fs.ErrNotExist) { // somebody else has completed it, but for the empty folder
@@ -342,7 +358,6 @@ func finishRestore(cfg config.Daemon, decided string, held bool) ([]Restored, er
 	// The store last: it is what a daemon takes first, and it is locked before it
 	// is there, so that none opens the rest half way.
 	slices.SortStableFunc(m.Files, func(a, b control.BackupFile) int { return last(a.Name) - last(b.Name) })
-	at := strings.TrimPrefix(filepath.Base(decided), restorePrefix)
 	var done []Restored
 	older, err := store.OlderAudit(cfg.AuditPath)
 	if err != nil {
@@ -410,7 +425,7 @@ func putInPlace(cfg config.Daemon, decided string, f control.BackupFile, at stri
 	r := &Restored{Name: f.Name}
 	if _, err := os.Lstat(to); err == nil {
 		r.Kept = asidePath(cfg, f.Name, at)
-		if err := keep(to, r.Kept); err != nil {
+		if err := keep(to, r.Kept, os.Link); err != nil {
 			return nil, err
 		}
 	}
@@ -428,12 +443,13 @@ func putInPlace(cfg config.Daemon, decided string, f control.BackupFile, at stri
 }
 
 // keep gives a file a second name, or a copy where the disk has no second names.
-func keep(path, kept string) error {
+func keep(path, kept string, link func(path, kept string) error) error {
 	if _, err := os.Lstat(kept); err == nil {
 		return nil // before a kill
 	}
-	err := os.Link(path, kept)
+	err := link(path, kept)
 	if err != nil {
+		_ = os.Remove(tempName(kept)) // of a copy that was killed
 		_, _, err = copyNew(context.Background(), path, kept)
 	}
 	if err != nil {

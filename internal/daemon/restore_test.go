@@ -11,6 +11,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -346,7 +347,7 @@ func TestRestoreRefused(t *testing.T) {
 		"no store":          {manifest(func(m *control.Backup) { m.Files = m.Files[:len(m.Files)-1] }), "names no store.db"},
 		"a changed file":    {edit("store.db", func(b []byte) []byte { b[len(b)-1]++; return b }), "store.db is not what was backed up: its SHA-256 begins with"},
 		"a longer file":     {edit("audit.db", func(b []byte) []byte { return append(b, 0) }), "audit.db is not what was backed up: it has"},
-		"a missing file":    {func(t *testing.T, dir string) { _ = os.Remove(filepath.Join(dir, "audit.db")) }, "audit.db could not be copied"},
+		"a missing file":    {func(t *testing.T, dir string) { _ = os.Remove(filepath.Join(dir, "audit.db")) }, "audit.db is not what was backed up: it is missing"},
 		"a damaged store":   {damaged("store.db"), "store.db is damaged"},
 		"a damaged trail":   {damaged("audit.db"), "audit.db was damaged"},
 		"a link for a file": {func(t *testing.T, dir string) {
@@ -438,7 +439,7 @@ func TestFinishRestore(t *testing.T) {
 	w.create(get("later", "https://api.example.com/"))
 	w.stop()
 	decided := filepath.Join(w.cfg.WrapDir, ".restore-20261201T080000Z")
-	if err := os.CopyFS(decided, os.DirFS(dir)); err != nil {
+	if err := errors.Join(os.CopyFS(decided, os.DirFS(dir)), os.Chmod(decided, 0o700)); err != nil {
 		t.Fatal(err)
 	}
 	// The trail was replaced, then the process was killed.
@@ -464,6 +465,130 @@ func TestFinishRestore(t *testing.T) {
 	if _, err := os.Stat(w.cfg.StorePath + ".before-restore-20261201T080000Z"); err != nil {
 		t.Error(err)
 	}
+}
+
+// A folder that no restore has made is not acted on, and how to go on is said
+// where one cannot be completed.
+func TestFinishRestoreOfOthers(t *testing.T) {
+	cfg, add := turningHome(t)
+	add(5)
+	dir := filepath.Join(t.TempDir(), "b")
+	if _, err := daemon.BackupOffline(t.Context(), cfg, "1.2.3", dir); err != nil {
+		t.Fatal(err)
+	}
+	add(5)
+	was := contents(t, cfg.WrapDir)
+	for name, c := range map[string]struct {
+		mode  fs.FileMode
+		spoil func(dir string) error
+		says  string // "": it is left alone
+	}{
+		".restore-1":                   {mode: 0o700},
+		".restore-20261201T080000Z.x":  {mode: 0o700},
+		".restore-20261201T080000Z-2":  {mode: 0o777, says: "has mode 0777, which lets other users in"},
+		".restore-20261201T080000Z-3":  {mode: 0o700, spoil: func(dir string) error { return os.Truncate(filepath.Join(dir, "manifest.json"), 50) }, says: "is no manifest of a backup"},
+		".restore-20261201T080000.tmp": {mode: 0o700},
+	} {
+		if runtime.GOOS == "windows" && c.mode == 0o777 {
+			continue // modes say nothing there
+		}
+		decided := filepath.Join(cfg.WrapDir, name)
+		if err := errors.Join(os.CopyFS(decided, os.DirFS(dir)), os.Chmod(decided, c.mode)); err != nil {
+			t.Fatal(err)
+		}
+		if c.spoil != nil {
+			if err := c.spoil(decided); err != nil {
+				t.Fatal(err)
+			}
+		}
+		done, err := daemon.FinishRestore(cfg)
+		var f *fault.Error
+		switch {
+		case c.says == "" && (err != nil || len(done) > 0):
+			t.Errorf("%s: %+v, %v", name, done, err)
+		case c.says != "" && (!errors.As(err, &f) || !strings.Contains(f.Message, c.says) || !strings.Contains(f.Hint, "give the restore up: move "+name+" away") || !strings.HasSuffix(f.Hint, strings.TrimPrefix(name, ".restore-")+".")):
+			t.Errorf("%s: %+v, %v", name, done, f)
+		}
+		if err := os.RemoveAll(decided); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(was, contents(t, cfg.WrapDir)); diff != "" {
+			t.Fatalf("%s: something was changed", name)
+		}
+	}
+}
+
+// A home whose path looks like a pattern is one like any other.
+func TestRestoreInAnOddHome(t *testing.T) {
+	from, add := turningHome(t)
+	head := add(5)
+	dir := filepath.Join(t.TempDir(), "b")
+	if _, err := daemon.BackupOffline(t.Context(), from, "1.2.3", dir); err != nil {
+		t.Fatal(err)
+	}
+	home := filepath.Join(t.TempDir(), "h[x")
+	cfg, _, err := config.LoadDaemon(func(name string) (string, bool) {
+		return map[string]string{"HB_WRAP_HOME": home}[name], name == "HB_WRAP_HOME"
+	}, "linux")
+	if err != nil {
+		t.Fatal(err)
+	}
+	restore(t, cfg, dir)
+	verifies(t, cfg, head)
+	for _, name := range []string{".backup-1", ".restore-1.tmp"} {
+		if err := os.Mkdir(filepath.Join(cfg.WrapDir, name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := daemon.BackupOffline(t.Context(), cfg, "1.2.3", filepath.Join(t.TempDir(), "b")); err != nil {
+		t.Fatal(err)
+	}
+	restore(t, cfg, dir)
+	entries, err := os.ReadDir(cfg.WrapDir)
+	if err != nil || slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return strings.HasPrefix(e.Name(), ".") }) {
+		t.Errorf("%v, %v", entries, err)
+	}
+}
+
+// Two restores into a home that has nothing yet do not take each other's files
+// away, and one that a daemon was quicker than changes nothing.
+func TestRestoresIntoNothing(t *testing.T) {
+	from, add := turningHome(t)
+	head := add(5)
+	dir := filepath.Join(t.TempDir(), "b")
+	if _, err := daemon.BackupOffline(t.Context(), from, "1.2.3", dir); err != nil {
+		t.Fatal(err)
+	}
+	home := filepath.Join(t.TempDir(), "new")
+	cfg, _, err := config.LoadDaemon(func(name string) (string, bool) {
+		return map[string]string{"HB_WRAP_HOME": home}[name], name == "HB_WRAP_HOME"
+	}, "linux")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var both []*daemon.Restore
+	for range 2 {
+		r, err := daemon.PrepareRestore(t.Context(), cfg, dir, restoreTime)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		both = append(both, r)
+	}
+	if done, err := both[0].Do(); err != nil || len(done) != 2 {
+		t.Fatalf("%+v, %v", done, err)
+	}
+	was := contents(t, cfg.WrapDir)
+	if done, err := both[1].Do(); !fault.Is(err, "STORE_FAILED") || !strings.Contains(err.Error(), "nothing was changed, because "+cfg.StorePath+" is there now") {
+		t.Errorf("%+v, %v", done, err)
+	}
+	both[1].Close()
+	for name, data := range contents(t, cfg.WrapDir) {
+		if was[name] != data {
+			t.Errorf("%s was changed", name)
+		}
+	}
+	verifies(t, cfg, head)
 }
 
 func digest(t *testing.T, path string) string {

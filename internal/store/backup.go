@@ -138,22 +138,21 @@ func takeOlder(older []olderFile, dir string) error {
 	return nil
 }
 
-// CopyClosed is Snapshot of a store and of an audit trail that nobody has open,
-// for as long as it takes. A trail that is not there is left out. The error is
-// STORE_FAILED: one of them is open, or cannot be read or written.
+// CopyClosed is Snapshot of a store and of an audit trail that nobody has open. The
+// caller holds the store (Hold). A trail that is not there is left out. The error
+// is STORE_FAILED: the trail is open, or one of them cannot be read or written.
 func CopyClosed(storePath, auditPath, dir string) error {
-	for _, path := range []string{storePath, auditPath} {
-		release, err := Hold(path)
-		if errors.Is(err, fs.ErrNotExist) && path == auditPath {
-			continue
-		}
-		if err != nil {
-			return err
-		}
+	if err := copyFile(storePath, filepath.Join(dir, filepath.Base(storePath))); err != nil {
+		return failed(err, "%s could not be copied", storePath)
+	}
+	release, err := Hold(auditPath)
+	if err == nil {
 		defer release()
-		if err := copyFile(path, filepath.Join(dir, filepath.Base(path))); err != nil {
-			return failed(err, "%s could not be copied", path)
+		if err := copyFile(auditPath, filepath.Join(dir, filepath.Base(auditPath))); err != nil {
+			return failed(err, "%s could not be copied", auditPath)
 		}
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return err
 	}
 	older, err := olderFiles(auditPath)
 	if err == nil {
@@ -179,6 +178,10 @@ func Hold(path string) (release func(), err error) {
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
 		unlock()
 		return nil, irregular(path)
+	}
+	if !isAt(f, path) { // replaced after it was opened, by whoever had it locked
+		unlock()
+		return nil, busy(path)
 	}
 	return unlock, nil
 }

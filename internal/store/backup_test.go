@@ -6,12 +6,14 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/hyperbolic-gateway/hb-rest/internal/soak"
 	"github.com/hyperbolic-gateway/hb-rest/internal/store"
 )
 
@@ -259,7 +261,59 @@ func TestCopyClosed(t *testing.T) {
 	if got := documents(mustOpen(t, filepath.Join(dir, "store.db"))); !maps.Equal(got, docs) {
 		t.Errorf("%d documents, want %d", len(got), len(docs))
 	}
-	s := mustOpen(t, path)
-	mustFail(t, store.CopyClosed(path, trail, t.TempDir()), "STORE_FAILED", "another hbrestd of this user has "+path+" open")
-	mustClose(t, s)
+}
+
+// Who holds a file holds the one that has the name, not one that was replaced
+// between opening and locking it.
+func TestHoldIsOfTheFileThere(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("a file that is open is not replaced there")
+	}
+	path := filepath.Join(t.TempDir(), "store.db")
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	replaced := make(chan error, 1)
+	go func() {
+		defer close(done)
+		for range soak.Rounds(3000, 30000) {
+			release, err := store.Hold(path)
+			if err != nil {
+				continue
+			}
+			err = os.WriteFile(path+".new", nil, 0o600)
+			if err == nil {
+				err = os.Rename(path+".new", path)
+			}
+			release()
+			if err != nil {
+				replaced <- err
+				return
+			}
+		}
+		replaced <- nil
+	}()
+	held := 0
+	for going := true; going; {
+		select {
+		case <-done:
+			going = false
+		default:
+		}
+		release, err := store.Hold(path)
+		if err != nil {
+			continue
+		}
+		held++
+		// Nobody else can hold it, and so nobody replaces it.
+		if again, err := store.Hold(path); err == nil {
+			again()
+			t.Fatalf("two held it at once, the %dth time", held)
+		}
+		release()
+	}
+	if err := <-replaced; err != nil || held == 0 {
+		t.Errorf("%v; held %d times", err, held)
+	}
 }
