@@ -125,7 +125,9 @@ func (b *backup) fill(ctx context.Context, dir string, m *control.Backup, collec
 		return err
 	}
 	if err := inspect(ctx, stage, b.cfg, m, ""); err != nil {
-		return err
+		f := fault.From(err) // of a copy that nobody finds afterwards: its original is meant
+		return fault.New(f.Code, "%s", strings.ReplaceAll(f.Message, stage, b.cfg.WrapDir)).
+			With(fault.Cause(err), fault.Retryable(f.Retryable), fault.Hint("%s", f.Hint))
 	}
 	if taken, err := b.takeKey(ctx, stage); err != nil {
 		return err

@@ -165,7 +165,7 @@ func TestBackupRefused(t *testing.T) {
 	}
 	_, err = person.Backup(t.Context(), &control.BackupRequest{Dir: filepath.Join(dir, "damaged")})
 	var said *fault.Error
-	if !errors.As(err, &said) || said.Code != "STORE_FAILED" || !strings.Contains(said.Message, "is damaged") || !strings.Contains(said.Hint, "hbrestd doctor") {
+	if !errors.As(err, &said) || said.Code != "STORE_FAILED" || !strings.HasPrefix(said.Message, w.cfg.StorePath+" is damaged") || !strings.Contains(said.Hint, "hbrestd doctor") {
 		t.Errorf("%v", err)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "damaged")); !errors.Is(err, fs.ErrNotExist) {
