@@ -543,6 +543,12 @@ func TestRestoreInAnOddHome(t *testing.T) {
 	if _, err := daemon.BackupOffline(t.Context(), cfg, "1.2.3", filepath.Join(t.TempDir(), "b")); err != nil {
 		t.Fatal(err)
 	}
+	if left, err := os.ReadDir(cfg.WrapDir); err != nil || slices.ContainsFunc(left, func(e fs.DirEntry) bool { return strings.HasPrefix(e.Name(), ".") }) {
+		t.Errorf("after a backup: %v, %v", left, err)
+	}
+	if err := os.Mkdir(filepath.Join(cfg.WrapDir, ".restore-2.tmp"), 0o700); err != nil {
+		t.Fatal(err)
+	}
 	restore(t, cfg, dir)
 	entries, err := os.ReadDir(cfg.WrapDir)
 	if err != nil || slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return strings.HasPrefix(e.Name(), ".") }) {
