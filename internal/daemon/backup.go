@@ -115,7 +115,7 @@ func (b *backup) write(ctx context.Context, dir string, collect func(dir string)
 
 func (b *backup) fill(ctx context.Context, dir string, m *control.Backup, collect func(dir string) error) error {
 	removeLeft(b.cfg.WrapDir, stagePrefix, "")
-	removeLeft(b.cfg.WrapDir, restorePrefix, restoreTemp) // a terminal that was closed at the question
+	removeLeft(b.cfg.WrapDir, restorePrefix, restoreTemp)      // a terminal that was closed at the question
 	stage, err := os.MkdirTemp(b.cfg.WrapDir, stagePrefix+"*") // 0700
 	if err != nil {
 		return fault.New("STORE_FAILED", "a backup cannot be put together in %s: %v", b.cfg.WrapDir, reason(err))
