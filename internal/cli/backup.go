@@ -31,7 +31,7 @@ func (a *app) backupCommand() *cobra.Command {
 		Short: "Copy what hbrestd holds into a new folder, while it runs",
 		Long: `Writes the wrappers with their versions, the settings, the sealed credentials and
 the audit trail as they are at one moment into DIR, which is made and must not be
-there yet (or be empty), with a manifest of sizes and SHA-256 digests. Calls and
+there yet (or be empty) nor lie in the home's wrap folder, with a manifest of sizes and SHA-256 digests. Calls and
 changes go on meanwhile. When the daemon does not run, the command copies the
 files itself. "hbrestd restore DIR" puts them back.
 
@@ -40,8 +40,8 @@ they open only with the same keyring and the same HB_WRAP_HOME. The encrypted
 file of "keyring file" is in it, its passphrase is not. Left out are the token,
 the index of what wrappers have read (cortex.db) and the logs.
 
-Only a person may do this: under a coding agent it is refused, unless they allow
-it in a window of pinentry.
+Only a person may do this: where a variable of a coding agent is set it is
+refused, unless they allow it in a window of pinentry.
 
 For a program the columns are: folder, wrappers, credentials, audit rows, head.`,
 		Example: "  hbrestd backup ~/backups/hbrestd-2026-12-01\n  hbrestd backup /mnt/backups/hbrestd-1 --json",

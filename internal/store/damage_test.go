@@ -463,7 +463,9 @@ func TestSwappedPages(t *testing.T) {
 	t.Parallel()
 	damageMany(t, "pages in the wrong place", soak.Rounds(10, 400), func(r *rand.Rand, data []byte) []byte {
 		size := os.Getpagesize()
-		a, b := r.IntN(len(data)/size)*size, r.IntN(len(data)/size)*size
+		pages := len(data) / size
+		at := r.IntN(pages)
+		a, b := at*size, (at+1+r.IntN(pages-1))%pages*size // another page
 		copy(data[a:a+size], data[b:b+size])
 		if r.IntN(2) == 0 { // with the right number on it, so that only the content is wrong
 			binary.NativeEndian.PutUint64(data[a:], uint64(a/size))

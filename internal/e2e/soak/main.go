@@ -49,11 +49,12 @@ func main() {
 
 	table := new(strings.Builder)
 	fmt.Fprintln(table, "| Run | Verdict | Time | Counted |\n| --- | --- | --- | --- |")
-	bad := 0
+	bad, chosen := 0, 0
 	for _, r := range all() {
 		if !wanted.MatchString(r.name) && !wanted.MatchString(r.test) {
 			continue
 		}
+		chosen++
 		if *list {
 			fmt.Printf("%-60s %s %s\n", r.name, r.pack, r.test)
 			continue
@@ -69,6 +70,10 @@ func main() {
 		if ctx.Err() != nil {
 			break
 		}
+	}
+	if chosen == 0 {
+		fmt.Fprintf(os.Stderr, "no run has a name or a test like %q; -list shows them\n", *only)
+		os.Exit(2)
 	}
 	if *out != "" {
 		if err := os.WriteFile(*out, []byte(table.String()), 0o644); err != nil {
