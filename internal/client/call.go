@@ -170,7 +170,9 @@ func (c *Client) send(ctx context.Context, l *line, method, path string, body []
 		l.put(conn)
 	}
 	if err != nil {
-		l.drop() // the others may be as dead, where that cannot be known before
+		if !c.peek {
+			l.drop() // the others may be as dead, and nobody can know
+		}
 		return nil, err
 	}
 	c.noteHeaders(header)

@@ -2,14 +2,12 @@ package client_test
 
 import (
 	"bufio"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -110,47 +108,13 @@ type scripted struct {
 
 func script(t *testing.T, h *home, answer func(n int64, c net.Conn, req *http.Request, body []byte)) *scripted {
 	t.Helper()
-	h.renew()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &scripted{addr: l.Addr().String()}
-	local := l.Addr().(*net.TCPAddr).AddrPort()
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			s.conns.Add(1)
-			wg.Go(func() {
-				defer c.Close()
-				_ = c.SetDeadline(time.Now().Add(20 * time.Second))
-				r := bufio.NewReader(c)
-				for {
-					req, err := http.ReadRequest(r)
-					if err != nil {
-						return
-					}
-					body, err := io.ReadAll(req.Body)
-					if err != nil {
-						return
-					}
-					if req.URL.Path == "/hello" {
-						nonce, _ := hex.DecodeString(req.URL.Query().Get("nonce"))
-						ok(c, helloBody(api.Proof(h.holder.Current(), local, nonce)))
-						continue
-					}
-					answer(s.requests.Add(1), c, req, body)
-				}
-			})
+	return raw(t, h, func(n int64, c *net.TCPConn, _ *bufio.Reader, req *http.Request) bool {
+		body, err := io.ReadAll(req.Body)
+		if err == nil {
+			answer(n, c, req, body)
 		}
+		return err == nil
 	})
-	t.Cleanup(func() { l.Close(); wg.Wait() })
-	h.addr = s.addr
-	return s
 }
 
 // A daemon that dies in the middle of a call: a read is sent once more, a write

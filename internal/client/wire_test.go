@@ -351,3 +351,62 @@ func descriptors(t *testing.T) int {
 	}
 	return len(d)
 }
+
+// A call that its caller gives up costs its own connection and no other: each
+// new one says hello first.
+func TestCancelledCallKeepsTheOthers(t *testing.T) {
+	if !client.CanPeek {
+		t.Skip("here nobody knows which connections are still good, and all are closed")
+	}
+	h := newHome(t)
+	arrived, release := make(chan struct{}), make(chan struct{})
+	s := raw(t, h, func(_ int64, c *net.TCPConn, r *bufio.Reader, req *http.Request) bool {
+		body, err := io.ReadAll(req.Body)
+		if err != nil {
+			return false
+		}
+		if !strings.Contains(string(body), `"at once"`) {
+			arrived <- struct{}{}
+		}
+		if strings.Contains(string(body), `"never"`) {
+			_, _ = r.ReadByte() // until the caller has gone
+			return false
+		}
+		if strings.Contains(string(body), `"together"`) {
+			<-release
+		}
+		ok(c, echo("a"))
+		return true
+	})
+	c := h.client()
+	var together sync.WaitGroup
+	for range 2 {
+		together.Go(func() {
+			if _, err := c.Run(t.Context(), &api.RunRequest{ID: "together"}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	<-arrived
+	<-arrived
+	close(release)
+	together.Wait()
+
+	ctx, cancel := context.WithCancel(t.Context())
+	given := make(chan error, 1)
+	go func() {
+		_, err := c.Run(ctx, &api.RunRequest{ID: "never"})
+		given <- err
+	}()
+	<-arrived
+	cancel()
+	if err := <-given; code(t, err) != "CALL_CANCELLED" {
+		t.Errorf("%v", err)
+	}
+	if _, err := c.Run(t.Context(), &api.RunRequest{ID: "at once"}); err != nil {
+		t.Fatal(err)
+	}
+	if n := s.conns.Load(); n != 2 {
+		t.Errorf("%d connections were made, want 2", n)
+	}
+}
