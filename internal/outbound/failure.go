@@ -31,7 +31,7 @@ type wire struct {
 	sent    bool
 	again   []time.Time // when the library sent the request once more by itself
 	tlsErr  error
-	guarded []func() bool // take the guards away again
+	guarded []net.Conn // their handshakes go on
 }
 
 type wireKey struct{}
@@ -69,12 +69,19 @@ func (w *wire) fail() {
 }
 
 // guard closes a connection should the exchange fail while the handshake on it
-// goes on. After the handshake others may use it.
+// goes on. After the handshake others may use it: whether that has come is asked
+// under the lock, because what runs after a failure may run late.
 func (w *wire) guard(c net.Conn) {
-	stop := w.onFailure(func() { _ = c.Close() })
 	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.guarded = append(w.guarded, stop)
+	w.guarded = append(w.guarded, c)
+	w.mu.Unlock()
+	w.onFailure(func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if slices.Contains(w.guarded, c) {
+			_ = c.Close()
+		}
+	})
 }
 
 func (w *wire) trace() *httptrace.ClientTrace {
@@ -92,9 +99,6 @@ func (w *wire) trace() *httptrace.ClientTrace {
 			w.mu.Lock()
 			defer w.mu.Unlock()
 			w.tlsErr = err
-			for _, stop := range w.guarded {
-				stop()
-			}
 			w.guarded = nil
 		},
 	}
